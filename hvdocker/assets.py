@@ -1,5 +1,5 @@
-"""The only file that knows where templates/ and images/ are: beside the package in a checkout, inside it in a
-wheel."""
+"""Locates templates/ and images/: beside the package in a checkout, in its folder `_assets` in a wheel. No other
+file knows where they are."""
 
 from __future__ import annotations
 

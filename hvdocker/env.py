@@ -1,5 +1,5 @@
-"""The surroundings of a verb, injectable for tests: working folder, environment variables, clock,
-randomness, and questions to the user."""
+"""The surroundings of a verb, which tests can replace: working folder, environment variables, clock, randomness, and
+questions to the user."""
 
 from __future__ import annotations
 
@@ -17,26 +17,28 @@ from hvdocker.names import Maker
 
 
 def answer_no(question: str) -> bool:
-    """The answer to every question where there is no terminal: no."""
+    """Answer no to every question. This is the default of `Env.ask`."""
     return False
 
 
 def answer_nothing(question: str) -> str:
-    """The answer to every question for a secret where there is no terminal: empty."""
+    """Return an empty text, which means that the user gave no answer. This is the default of `Env.ask_secret`."""
     return ""
 
 
 def do_nothing() -> None:
-    """The default of `Env.while_connecting`: no work."""
+    """Do nothing. This is the default of `Env.while_connecting`."""
 
 
 @dataclass(frozen=True)
 class Env:
     """What a verb may use of its surroundings.
 
-    `ask_secret` does not echo what is typed; an empty text means no answer. `passphrases` of key files, by
-    path, are kept in memory until the command ends, so that the user types each once. `run` is the token of
-    a `hvdocker run`, else empty."""
+    `listener` receives progress events. `ask` asks the user a yes-or-no question; `ask_secret` asks for a text that
+    is not echoed, and an empty text means no answer. Both are called only if `is_interactive`, which says that the
+    user is at a terminal. `passphrases` maps the path of a key file to its passphrase. They are kept in memory until
+    the command ends, so that the user types each of them once. `entropy(n)` returns n random bytes. `run` is
+    the token that identifies one `hvdocker run`; it is empty for all other verbs."""
 
     cwd: Path = field(default_factory=Path.cwd)
     environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
@@ -52,5 +54,7 @@ class Env:
     while_connecting: Callable[[], None] = do_nothing
 
     def maker(self) -> Maker:
-        """Return owner, version and run for the labels of new containers. HVDOCKER_OWNER sets the owner."""
+        """Return the owner, the version and the run that go into the labels of new containers.
+
+        The environment variable HVDOCKER_OWNER sets the owner. The default is the name of the local user."""
         return Maker(self.environ.get("HVDOCKER_OWNER") or getpass.getuser(), __version__, self.run)

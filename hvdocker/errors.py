@@ -24,8 +24,10 @@ class ExitCode(IntEnum):
 
 
 class HvdockerError(Exception):
-    """An error that is shown to the user. `command` can be pasted into a shell; `lines` are the evidence,
-    such as its last lines of output; `fix` says what to do."""
+    """An error that is shown to the user.
+
+    `what` says what failed. `command` can be pasted into a shell to see the failure. `lines` are the evidence, such
+    as the last lines of output. `fix` says what to do next."""
 
     exit_code: int = ExitCode.ERROR
 
@@ -46,7 +48,7 @@ class HvdockerError(Exception):
         self.fix = fix
 
     def at(self, host: str) -> HvdockerError:
-        """Set the host if the error has none yet; return the error itself."""
+        """Set the host of the error if it has none yet, and return the error itself."""
         self.host = self.host or host
         return self
 
@@ -55,17 +57,17 @@ class HvdockerError(Exception):
 
 
 class UsageProblem(HvdockerError):
-    """A wrong flag, argument or file of the user."""
+    """The user gave a wrong flag, argument or file."""
 
     exit_code = ExitCode.USAGE
 
 
 class NoCluster(HvdockerError):
-    """It cannot be determined which cluster is meant."""
+    """The user named no inventory, and neither a `.hvdocker/` folder nor an inventory.yaml was found."""
 
 
 class InventoryError(UsageProblem):
-    """All problems of an inventory, each with its path and line; at most MOST_SHOWN are shown."""
+    """All problems of one inventory. `problems` has a line of text for each; at most MOST_SHOWN are shown."""
 
     MOST_SHOWN = 30
 
@@ -84,16 +86,19 @@ class HostUnfit(HvdockerError):
 
 
 class HostUnreachable(HvdockerError):
-    """A host cannot be reached, or its connection was lost. `stage` is the phase of connecting that failed:
-    resolves, answers, hostkey or login; empty if unknown."""
+    """A host cannot be reached, or the connection to it was lost.
+
+    `stage` is the phase of connecting that failed: `resolves` (name lookup), `answers` (TCP port), `hostkey` or
+    `login`. It is empty if the phase is unknown."""
 
     exit_code = ExitCode.UNREACHABLE
     stage = ""
 
 
 class HeadLost(HostUnreachable):
-    """The head of a job is lost, and the job with it. `restart` is the highest restart number with which
-    ranks on other hosts were started."""
+    """The head of a job is lost, and the job ended with it.
+
+    `restart` is the highest restart number of the job's ranks that is known. The next restart gets a higher number."""
 
     def __init__(self, what: str, *, restart: int = 0, lines: Sequence[str] = (), fix: str | None = None) -> None:
         super().__init__(what, lines=lines, fix=fix)
@@ -101,8 +106,9 @@ class HeadLost(HostUnreachable):
 
 
 class UnknownHostKey(HostUnreachable):
-    """The key of a host is not in known_hosts. The caller may ask the user and retry. `entry` is the host as
-    known_hosts writes it."""
+    """The key of a host is not in known_hosts. The caller may ask the user to trust the key, and then connect again.
+
+    `entry` is the host in the notation of known_hosts. `known_hosts` is the path of that file."""
 
     stage = "hostkey"
 
@@ -123,7 +129,8 @@ class UnknownHostKey(HostUnreachable):
 
 
 class PassphraseRequired(HostUnreachable):
-    """No key was accepted, and a key file needs a passphrase. The caller may ask the user and retry."""
+    """The host accepted no other key, and the key file `path` needs a passphrase. The caller may ask the user for
+    the passphrase, and then connect again."""
 
     stage = "login"
 
@@ -141,7 +148,7 @@ class CommandTimeout(HvdockerError):
 
 
 class Locked(HvdockerError):
-    """Another run holds the lock of a host."""
+    """Another hvdocker command holds the lock of a host."""
 
     exit_code = ExitCode.LOCKED
 
@@ -151,7 +158,10 @@ class NotEnoughSlots(HvdockerError):
 
 
 class JobFailed(HvdockerError):
-    """A job failed. With --propagate-exit `exit_code` is that of the rank that failed first."""
+    """A job failed. `exit_code` is 100 by default.
+
+    With --propagate-exit it is the exit code of the rank that failed first, if a rank caused the failure. Codes that
+    docker and ssh use themselves (125 to 127 and 255) are not passed on."""
 
     exit_code: int = ExitCode.JOB_FAILED
 
@@ -165,7 +175,7 @@ class Interrupted(HvdockerError):
 
 
 class HostErrors(HvdockerError):
-    """The errors of several hosts. Its exit code is the worst of theirs."""
+    """The errors of several hosts, raised as one error. Its exit code is the gravest of their exit codes."""
 
     def __init__(self, what: str, errors: Iterable[HvdockerError]) -> None:
         self.errors = tuple(errors)
@@ -182,14 +192,16 @@ class HostErrors(HvdockerError):
 
 
 def gravest_exit_code(codes: Iterable[int]) -> ExitCode:
-    """Return the gravest exit code: unreachable hosts before unfit ones, and both before a plain error."""
+    """Return the gravest of the exit codes: UNREACHABLE, then UNFIT, LOCKED, NO_SLOTS and USAGE. Return ERROR if the
+    codes contain none of these."""
     seen = set(codes)
     order = (ExitCode.UNREACHABLE, ExitCode.UNFIT, ExitCode.LOCKED, ExitCode.NO_SLOTS, ExitCode.USAGE)
     return next((code for code in order if code in seen), ExitCode.ERROR)
 
 
 def raise_all(what: str, errors: Sequence[HvdockerError]) -> None:
-    """Raise a single error itself, several as HostErrors with headline `what`; return if there is none."""
+    """Raise the error if there is only one, or HostErrors with the headline `what` if there are several. Return if
+    there is none."""
     if len(errors) == 1:
         raise errors[0]
     if errors:

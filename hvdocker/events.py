@@ -1,4 +1,4 @@
-"""Events that a verb sends while it works; a listener (the console, a test) may show them. Pure."""
+"""Events report the progress of a verb to a listener, such as the console or a test. Pure."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Event:
-    """One progress message. `done` and `total` count bytes or steps of long work; `is_end` ends the line
-    that earlier events of the same stage and host began. The stage `note` is a message that stays."""
+    """One progress message.
+
+    `stage` names the kind of work, such as `connect` or `code`. The stage `note` is for messages that stay on the
+    screen. `done` and `total` count the bytes or steps of long work. `is_end` says that the work of this stage on
+    this host is over, so that its progress line can be removed."""
 
     stage: str
     text: str
@@ -23,4 +26,4 @@ EventListener = Callable[[Event], None]
 
 
 def ignore_events(event: Event) -> None:
-    """A listener that ignores all events."""
+    """Ignore the event. This is the listener for callers that show no progress."""

@@ -1,7 +1,7 @@
 """Names that are stored on hosts: labels, images, containers, folders and job ids. Pure.
 
-Labels are the truth about a cluster: every container of hvdocker carries them, and the verbs rebuild the
-state from them. Existing containers keep old names, so do not change a name."""
+Every container of hvdocker has labels, and the verbs learn the state of a cluster from these labels. Do not change a
+name in this file: existing containers keep the old name."""
 
 from __future__ import annotations
 
@@ -43,16 +43,16 @@ LABEL_SECRETS = "hvdocker.secrets"
 LABEL_SCRIPT = "hvdocker.script"
 # On the master of an elastic job: `min:max` ranks; max is empty if there is no limit.
 LABEL_ELASTIC = "hvdocker.elastic"
-# On a worker that joined a running elastic job: that job, which holds the worker's slots as long as it runs.
+# On a worker that joined a running elastic job: the id of the job. The job holds the worker's slots while it runs.
 LABEL_JOINED = "hvdocker.joined"
-# On such a worker: how many of its slots the job uses, which may be fewer than all because of --max-np.
+# On a worker that joined a job: how many of its slots the job uses. --max-np can make that fewer than all.
 LABEL_SHARE = "hvdocker.share"
 # On all containers of one `run`: the token of the ticket that shows that its controller is alive.
 LABEL_RUN = "hvdocker.run"
 # On images that hvdocker makes.
 LABEL_IMAGE = "hvdocker.image"
-# On an image with a requirements layer, and so on its containers, which inherit labels: the key of the
-# requirements, and the content hash of the image below.
+# On an image with a requirements layer: the key of the requirements, and the content hash of the image below the
+# layer. Containers inherit both labels from their image.
 LABEL_REQUIREMENTS = "hvdocker.requirements"
 LABEL_BASE = "hvdocker.base"
 
@@ -89,7 +89,7 @@ def cluster_name_problem(name: str) -> str | None:
 
 
 def as_cluster_name(text: str) -> str:
-    """Turn the name of a folder into a valid cluster name."""
+    """Turn any text, such as the name of a folder, into a valid cluster name."""
     return re.sub(r"[^a-z0-9_.-]+", "-", text.lower()).strip("-_.")[:63] or "cluster"
 
 
@@ -99,19 +99,22 @@ def run_cluster(cluster: str, entropy: bytes) -> str:
 
 
 def run_mark(folder: str, token: str, owner: str) -> str:
-    """Return the path `run/<token>@<owner>` of an empty folder in the folder of a run's cluster. It
-    identifies the run when no container with LABEL_RUN is left."""
+    """Return the path of a run mark: an empty folder `run/<token>@<owner>` in `folder`, the folder of a cluster on a
+    host.
+
+    The run mark shows which `hvdocker run` made the cluster, even if no container with LABEL_RUN is left."""
     return f"{folder}/{RUN_MARKS_FOLDER}/{token}@{quote(owner, safe='')}"
 
 
 def read_run_mark(name: str) -> tuple[str, str]:
-    """Return the token and the owner from the last part of a `run_mark`."""
+    """Return the token and the owner from `<token>@<owner>`, the last part of the path of a run mark."""
     token, _, owner = name.partition("@")
     return token, unquote(owner)
 
 
 def worker_name(cluster: str, shared_engine_host: str | None = None) -> str:
-    """Return the name of a worker; it contains the host where several workers share one engine."""
+    """Return the container name of a worker. `shared_engine_host` is the worker's host; it becomes a part of the
+    name and is needed only if several workers run on one engine."""
     base = f"hvdocker-{cluster}-worker"
     return f"{base}-{shared_engine_host}" if shared_engine_host else base
 
@@ -145,13 +148,14 @@ def trial_container_name(cluster: str, token: str) -> str:
 
 
 def cluster_dir(home: str, cluster: str, shared_home_host: str | None = None) -> str:
-    """Return the folder of a cluster on a host; it contains the host where several hosts share one home."""
+    """Return the folder of a cluster on a host, below `home`. `shared_home_host` is the name of the host; it becomes
+    a part of the path and is needed only if several hosts share one home."""
     base = f"{home.rstrip('/')}/.hvdocker/{cluster}"
     return f"{base}/{shared_home_host}" if shared_home_host else base
 
 
 def job_id(script: str, entropy: bytes) -> str:
-    """Return `<script>-<4 base32 characters>`; the script part is shortened and valid in a container name."""
+    """Return `<script>-<4 base32 characters>`. The script's name is shortened and made valid for a container name."""
     stem = re.sub(r"[^a-z0-9]+", "-", script.lower()).strip("-")[:24].strip("-") or "job"
     return f"{stem}-{_base32(entropy)}"
 
@@ -161,13 +165,15 @@ def _base32(entropy: bytes) -> str:
 
 
 def is_safe_file_name(name: str) -> bool:
-    """Return whether a name is safe as a folder name on the controller. Job names come from hosts, so they
-    must not contain a slash, a control character or a leading dot."""
+    """Whether a name is safe as the name of a folder on the controller: it has no slash, no control character and no
+    leading dot. Names of jobs have to be checked because they come from hosts."""
     return bool(_SAFE_FILE_NAME.fullmatch(name))
 
 
 def match_job(wanted: str | None, newest_first: list[str]) -> str:
-    """Return the job with this name or unique prefix; the newest if `wanted` is None. Raises UsageProblem."""
+    """Return the job whose id is `wanted` or begins with `wanted`. Return the newest job if `wanted` is None.
+
+    Raises UsageProblem if no job matches, or if several begin with `wanted`."""
     if not newest_first:
         raise UsageProblem("this cluster has no jobs yet", fix="start one: hvdocker train train.py -np 2")
     if wanted is None:
@@ -184,7 +190,8 @@ def match_job(wanted: str | None, newest_first: list[str]) -> str:
 
 @dataclass(frozen=True)
 class Maker:
-    """Who creates containers, with which version, for which `run`. Written to labels, never compared."""
+    """What labels of a new container say about its creation: the owner, the version of hvdocker, and the token of
+    the `hvdocker run` (empty for other verbs). The fingerprint of a container's specification does not include them."""
 
     owner: str
     version: str

@@ -27,14 +27,17 @@ class Secret(Generic[AnyStr]):
 
 @dataclass(frozen=True)
 class SecretSource:
-    """Where to read a secret: the file at `path`, or, if that is None, the environment variable `name`."""
+    """Where to read the value of a secret: from the file `path`, or from the environment variable `name` if `path`
+    is None."""
 
     name: str
     path: str | None = None
 
 
 def parse_secrets(flags: Sequence[str]) -> tuple[SecretSource, ...]:
-    """Parse `NAME` or `NAME=@FILE`. Errors never repeat other input, because it may be the secret itself."""
+    """Parse the values of `--secret` flags, `NAME` or `NAME=@FILE`. Raises UsageProblem for any other form.
+
+    Error messages contain at most the name, because the rest of a wrong flag may be the secret itself."""
     found: dict[str, SecretSource] = {}
     for flag in flags:
         source = _parse(flag)

@@ -17,8 +17,8 @@ GIB = 1024**3
 
 
 def parse_bytes(text: str) -> int | None:
-    """Parse `16GB`, `512m`, `1.5 GiB` or a number of bytes; all units are powers of 1024. None if it is
-    invalid or too large."""
+    """Parse `16GB`, `512m`, `1.5 GiB` or a number of bytes. All units are powers of 1024. Return None if the text is
+    invalid or the size is too large."""
     found = re.fullmatch(SIZE, text)
     if not found:
         return None
@@ -27,7 +27,7 @@ def parse_bytes(text: str) -> int | None:
 
 
 def parse_seconds(text: str) -> float | None:
-    """Parse `90`, `90s`, `10m`, `1.5h` or `2d` into seconds; None if it is invalid."""
+    """Parse `90`, `90s`, `10m`, `1.5h` or `2d` into seconds. Return None if the text is invalid."""
     found = re.fullmatch(_TIME_PATTERN, text)
     return float(found[1]) * _TIME_UNITS[found[2]] if found else None
 

@@ -1,13 +1,13 @@
-"""The command line: one thin file per verb, and the only package that imports typer.
+"""The command line: one thin file per verb (subcommand), and the only package that imports typer.
 
-`main.py` is the entry point. It splits off the words after `--`, runs the typer app of `app.py`, and turns
-errors into messages and exit codes. `verb_table.py` lists the verbs and imports only the file of the one that
-the command line names. That file parses the flags, calls the function of the same name in the verb's subject
-package (cli/up.py calls cluster/up.py), and gives the report to console/views/. It imports that package
-inside the function, so that `--help` stays fast. Flags that several verbs use are in `flags/`;
-`env_and_progress` in `verb_setup.py` makes the Env of a verb and shows its events.
+`main.py` is the entry point. It splits off the words after `--`, runs the typer app of `app.py`, and turns errors
+into messages and exit codes. `verb_table.py` lists the verbs and imports only the file of the verb that the command
+line names. The file of a verb parses the flags, calls the function that does the work in another package (cli/up.py
+calls cluster/up.py), and gives the report to console/views/. It imports that package inside the function, so that
+`--help` stays fast. Flags that several verbs use are in `flags/`. `env_and_progress` in `verb_setup.py` makes the
+Env of a verb (its surroundings) and shows its events.
 
 The docstring of a command function is its help text.
 
-To add a verb, write cli/V.py, add it to VERBS in verb_table.py, write SUBJECT/V.py, and console/views/V.py if
-it shows a table; add it to the README."""
+To add a verb, write cli/V.py, add it to VERBS in verb_table.py, write SUBJECT/V.py, and write console/views/V.py if
+the verb shows a table. Add the verb to the README."""

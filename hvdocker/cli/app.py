@@ -1,5 +1,5 @@
-"""The root typer app. Importing it imports typer and little else: the file of a verb is imported when the
-command line names it, and the package that does its work when it is called."""
+"""The root typer app. Importing this file imports typer and little else. The file of a verb is imported when the
+command line names the verb, and the package that does the work when the verb is called."""
 
 from __future__ import annotations
 

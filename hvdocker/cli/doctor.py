@@ -56,7 +56,8 @@ def run_and_show(
     quiet: bool = False,
     cluster: str | None = None,
 ) -> None:
-    """Run the doctor and print its report. Raises typer.Exit if something is wrong. Also called by `init`."""
+    """Run the doctor and print its report. Raises typer.Exit if the report has an exit code other than 0. `init`
+    calls this too, to check the hosts of a new inventory."""
     from hvdocker.doctor.doctor import doctor as run
     from hvdocker.inventory.locate import locate
 

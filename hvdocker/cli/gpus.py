@@ -58,7 +58,7 @@ def gpus(
 
 
 def _watch(inventory: Path | None, cluster: str | None, json: bool, accept_new: bool) -> None:
-    """Redraw the table on the terminal, or print a JSON object per line, until Ctrl-C."""
+    """Observe the GPUs until Ctrl-C. Redraw the table on the terminal, or with `json` print an object per line."""
     from hvdocker.console.style import out
     from hvdocker.console.views.gpus import watching
     from hvdocker.errors import UsageProblem

@@ -1,4 +1,4 @@
-"""The entry point: splits off the words after `--`, runs the app, turns errors into exit codes."""
+"""The entry point: splits off the words after `--`, runs the typer app, and turns errors into exit codes."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from hvdocker.errors import ExitCode, HvdockerError
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run the command line (`argv`, by default that of the process). Raises SystemExit with the exit code."""
+    """Run the command line `argv`, by default the arguments of this process. Raises SystemExit with the exit code."""
     own, rest = split_at_dashes(list(sys.argv[1:] if argv is None else argv))
     is_debug = "--debug" in own
     own = [word for word in own if word != "--debug"]
     if not is_debug:
         _silence_paramiko()
     if not is_debug and argv is None:
-        # File objects of a lost connection raise once more when they are garbage-collected: only noise.
+        # Hide errors that file objects of a lost connection raise once more when they are garbage-collected.
         sys.unraisablehook = lambda unraisable: None
     try:
         app(args=own, obj=Invocation(rest), prog_name="hvdocker")
@@ -31,7 +31,8 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def _silence_paramiko() -> None:
-    """Stop paramiko from logging tracebacks of its threads: errors that matter are raised as exceptions."""
+    """Stop paramiko from logging the tracebacks of its threads. Nothing is lost: errors that matter are raised as
+    exceptions."""
     import logging
 
     logging.getLogger("paramiko").addHandler(logging.NullHandler())
@@ -39,7 +40,7 @@ def _silence_paramiko() -> None:
 
 
 def split_at_dashes(argv: list[str]) -> tuple[list[str], tuple[str, ...] | None]:
-    """Return the words before the first `--`, and those after it; None if there is no `--`."""
+    """Return the words before the first `--`, and the words after it. The latter are None if there is no `--`."""
     if "--" not in argv:
         return argv, None
     at = argv.index("--")

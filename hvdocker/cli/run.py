@@ -156,7 +156,8 @@ def run(
 
 
 def _split_inventory(plain: list[str], flag: Path | None) -> tuple[Path | None, list[str]]:
-    """Return the inventory and the other words. The first word is the inventory if it has such a suffix."""
+    """Return the inventory and the words that are left. The first word is the inventory if it ends with .yaml or
+    .yml; otherwise the inventory is `flag`, the value of `-i`."""
     if not plain or not plain[0].endswith(INVENTORY_SUFFIXES):
         return flag, plain
     return one_inventory(Path(plain[0]), flag), plain[1:]
@@ -164,7 +165,7 @@ def _split_inventory(plain: list[str], flag: Path | None) -> tuple[Path | None, 
 
 @contextmanager
 def _sigterm_as_ctrl_c() -> Iterator[None]:
-    """Treat SIGTERM as Ctrl-C during the block, so that the hosts are given back."""
+    """Treat SIGTERM like Ctrl-C while the block runs, so that `run` still gives the hosts back."""
 
     def interrupt(number: int, frame: object) -> NoReturn:
         raise KeyboardInterrupt

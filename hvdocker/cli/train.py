@@ -107,7 +107,7 @@ def train(
     passed on.
     """
     check_script_flag(as_script, dry_run)
-    # Typer takes a tuning flag in front of the script for the script.
+    # If a tuning flag precedes the script, typer passes the flag as `script` and the script in `ctx.args`.
     plain, tuning = split_tuning_flags([*([script] if script else []), *ctx.args])
     refuse_unknown_words([word for word in plain if word.startswith("-")] or plain[1:])
     from hvdocker.inventory.locate import locate
@@ -157,7 +157,8 @@ def train(
 
 
 def attach_viewer(viewer: Viewer, progress: Progress, quiet: bool) -> None:
-    """Set the viewer to print the ranks' output once the master runs. The progress display pauses then."""
+    """Set the callbacks of the viewer: it prints the ranks' output once the master runs, and says so when the job is
+    being stopped. The progress display ends when the output begins."""
     from hvdocker.console import messages
     from hvdocker.console.style import err, out
     from hvdocker.console.views.job import JobView
@@ -174,7 +175,9 @@ def attach_viewer(viewer: Viewer, progress: Progress, quiet: bool) -> None:
 
 
 def finish_job(report: TrainReport, located: Located, request: TrainRequest, as_script: bool, quiet: bool) -> None:
-    """Print the script, the job's id (detached), or the summary. Raises if the job failed."""
+    """Print what is left to say at the end: the plan as a script (`as_script`), the id of a detached job, or the
+    summary of a job that has ended. Raises JobFailed or JobStopped if the job did not succeed. A dry run prints
+    nothing."""
     from hvdocker.console.style import err, out, write_script
     from hvdocker.console.views.job import show_summary
     from hvdocker.jobs.outcome import raise_unless_succeeded

@@ -130,7 +130,8 @@ def up(
 def _locate_or_generate(
     env: Env, inventory: Path | None, hosts: str, local: int | None, image: str, cluster: str | None
 ) -> Located:
-    """Return the inventory of the file, or one generated for `--hosts` or `--local`."""
+    """Return the inventory of the file, or an inventory that is generated from `--hosts` or `--local`. Without any
+    of the three, find the current inventory. Raises UsageProblem if more than one is given."""
     from hvdocker.errors import UsageProblem
     from hvdocker.inventory.locate import locate
     from hvdocker.inventory.state_folder import generate

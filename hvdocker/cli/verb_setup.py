@@ -1,4 +1,5 @@
-"""What a verb needs around its work: Env, progress, hooks, and the printer of plans."""
+"""What most verbs (subcommands) need around their work: the Env, the progress display, hooks, and the printer of
+plans."""
 
 from __future__ import annotations
 
@@ -21,15 +22,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Invocation:
-    """The object of the typer context. `rest` are the words after `--`; None if there is no `--`."""
+    """The object in `ctx.obj` of typer. `rest` are the words after `--`; it is None if there is no `--`."""
 
     rest: tuple[str, ...] | None = None
 
 
 def plan_printer(progress: Progress, is_wanted: bool) -> Callable[[Plan], None]:
-    """Return a function that prints a plan on stdout if `is_wanted` (a dry run, or `gc` before it asks).
+    """Return a function that prints a plan on stdout if `is_wanted` (in a dry run, or in `gc` before it asks).
 
-    Otherwise it does nothing, because progress shows the steps as they are done."""
+    Otherwise the function does nothing, because the progress display shows the steps of the plan as they are done."""
     from hvdocker.console.style import out
     from hvdocker.console.views.plan import show_plan
 
@@ -42,22 +43,24 @@ def plan_printer(progress: Progress, is_wanted: bool) -> Callable[[Plan], None]:
 
 
 def hooks_for_verb(env: Env, progress: Progress, located: Located, verb: str, is_skipped: bool) -> Hooks:
-    """Return the user's hooks for this verb. Their output goes to stderr line by line."""
+    """Return the user's hooks (programs in .hvdocker/hooks/) for this verb. Their output goes to stderr line by
+    line."""
     from hvdocker.hooks.hooks import Hooks
 
     return Hooks(env, located, verb, is_skipped, progress.print_hook_line)
 
 
 def preload_imports() -> None:
-    """Import what comes after connecting, while the hosts answer. Every verb needs these modules, and they
-    are half of the time of all imports."""
+    """Import modules that most verbs need after connecting. `Env.while_connecting` runs this while the hosts answer,
+    so that the imports cost no extra time."""
     import_module("hvdocker.observe.hosts")
     import_module("hvdocker.plan.apply")
 
 
 @contextmanager
 def env_and_progress(is_quiet: bool = False) -> Iterator[tuple[Env, Progress]]:
-    """Yield the Env of a verb and the progress display, which shows its events on stderr during the block."""
+    """Yield the Env of a verb (its surroundings) and the progress display, which shows the verb's events on stderr
+    while the block runs."""
     from getpass import getpass
 
     from hvdocker.console.progress import Progress

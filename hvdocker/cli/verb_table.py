@@ -1,6 +1,7 @@
-"""The table of verbs: where each one is, and the first line of its help. A verb is imported when it is named.
+"""The table of verbs (subcommands): for each verb its module and the first line of its help.
 
-So `--help` takes only as long as that of an empty typer program: no verb is imported for the list."""
+A verb is imported only when the command line names it. So `hvdocker --help` imports no verb and takes no longer than
+that of an empty typer program."""
 
 from __future__ import annotations
 
@@ -16,17 +17,18 @@ import typer.main
 
 @dataclass(frozen=True)
 class Verb:
-    """A command. `target` is `module:name` in hvdocker.cli: a function, or a typer app with subcommands.
+    """A command of the command line.
 
-    `help` repeats the first line of the command's docstring; a test keeps them equal. `settings` are typer's
-    context settings."""
+    `target` is `module:name` in hvdocker.cli, and names a function or a typer app with subcommands. `help` repeats
+    the first line of the command's docstring; a test keeps them equal. `settings` are typer's context settings."""
 
     target: str
     help: str
     settings: Mapping[str, bool] = field(default_factory=dict)
 
     def load(self, name: str) -> Any:
-        """Import the verb and return its typer command. Any: its base class depends on typer's version."""
+        """Import the verb and return its typer command. The type is `Any` because the base class depends on typer's
+        version."""
         module, _, attribute = self.target.partition(":")
         found = getattr(import_module(f"hvdocker.cli.{module}"), attribute)
         if isinstance(found, typer.Typer):
@@ -49,7 +51,7 @@ VERBS = {
     "train": Verb(
         "train:train",
         "Train on the cluster: sync the code, run every rank, stream their output.",
-        # `train` checks the flags that typer does not know: Horovod's tuning flags go to the launcher.
+        # Typer must accept flags that it does not know: `train` passes Horovod's tuning flags on and refuses others.
         {"allow_extra_args": True, "ignore_unknown_options": True},
     ),
     "run": Verb(
@@ -75,15 +77,18 @@ VERBS = {
 
 
 class VerbGroup(typer.core.TyperGroup):
-    """The root group: lists all verbs from VERBS and imports only the one that the command line names."""
+    """The root command. It lists all verbs of VERBS and imports only the verb that the command line names."""
 
     def __init__(self, **settings: Any) -> None:
-        """Add a command with only a name and a help line for each verb. Any: passed to typer unchanged."""
+        """Add a command for each verb that has only a name and a help line. `settings` are passed to typer
+        unchanged."""
         super().__init__(**settings)
         for name, verb in VERBS.items():
             self.commands[name] = typer.core.TyperCommand(name, help=verb.help, rich_markup_mode="rich")
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Return the named verb, now imported. Any: classes of click, which depend on typer's version."""
+        """Import the verb that the command line names, and return its name, its command and the other arguments.
+
+        The types are `Any` because they are classes of click that depend on typer's version."""
         name, _, rest = super().resolve_command(ctx, args)
         return name, VERBS[name].load(name) if name else None, rest

@@ -1,4 +1,6 @@
-"""Maps every step of `steps.py` to the function that carries it out. The package plan looks for it here."""
+"""Maps every step type of `steps.py` to the function that carries it out.
+
+The package plan looks up the table `ACTIONS` here when it applies a plan."""
 
 from __future__ import annotations
 

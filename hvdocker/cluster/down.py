@@ -1,7 +1,7 @@
-"""The verb down: ends running jobs, fetches what was not fetched yet, then removes everything of the cluster.
+"""The verb down: ends running jobs, fetches job files that were not fetched yet, then removes the cluster.
 
-Nothing is removed before all outputs are fetched (or discarded with --discard). Removal goes on after errors,
-and reports what could not be removed or reached."""
+Nothing is removed before all job files are fetched; with --discard they are not fetched. An error on one host
+does not stop the removal on others: the report has the errors of all hosts that could not be cleaned or reached."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ Show = Callable[[Plan], None]
 
 @dataclass(frozen=True)
 class DownOptions:
-    """The flags of `down`. `is_sure`: end running jobs without a question. `discards`: fetch nothing.
+    """The flags of `down`. `is_sure`: end running jobs without asking the user. `discards`: fetch nothing.
 
-    `is_forced`: also remove a cluster that another user owns."""
+    `is_forced`: also remove a cluster that another user owns. `lock_wait_s`: how long to wait for the locks."""
 
     is_sure: bool = False
     discards: bool = False
@@ -51,7 +51,10 @@ class DownOptions:
 
 @dataclass
 class DownReport:
-    """The result of `down`: what was fetched, by job, and which errors occurred."""
+    """The result of `down`.
+
+    `fetched` has the fetched files by job. `errors` are those of hosts that could not be reached or cleaned.
+    `seen` has the observed hosts."""
 
     plan: Plan
     fetched: dict[str, FetchedFiles] = field(default_factory=dict)
@@ -60,13 +63,15 @@ class DownReport:
 
     @property
     def hosts(self) -> int:
-        """The number of hosts that had something of the cluster."""
+        """The number of hosts that had a container or folder of the cluster."""
         return len({step.host for step in self.plan.steps} - {CONTROLLER})
 
 
 @dataclass(frozen=True)
 class ClusterToRemove:
-    """The observed cluster and the plan to remove it. `unreachable` has the errors of other hosts."""
+    """The observed cluster and the plan to remove it.
+
+    `unreachable` has the errors of hosts that could not be observed but may have a part of the cluster."""
 
     state: ClusterState
     plan: Plan
@@ -86,10 +91,10 @@ def down(
     show: Show = lambda plan: None,
     agreed: Callable[[], None] = lambda: None,
 ) -> DownReport:
-    """Take the cluster down. Raises at the end if some hosts could not be cleaned.
+    """Take the cluster down. Raises HostErrors at the end if some hosts could not be cleaned.
 
-    `show` gets the plan. `agreed` is called once the user has agreed, before anything is locked or
-    removed."""
+    `show` is called with the plan. `agreed` is called before anything is locked or removed, if the plan is not
+    empty and the user has agreed to end the running jobs."""
     with connected(env, located, options.accept_new_host_keys, must_all=False) as session:
         seen = observe_and_plan(env, located, session.links, options, tuple(session.failed.values()))
         if not seen.unreachable:
@@ -119,7 +124,9 @@ def down(
 def observe_and_plan(
     env: Env, located: Located, links: Mapping[str, HostLink], options: DownOptions, lost: tuple[HvdockerError, ...]
 ) -> ClusterToRemove:
-    """Observe the hosts in `links` and plan the removal. `lost` are errors of hosts without a link."""
+    """Observe the hosts in `links` and plan the removal of the cluster. `lost` are errors of hosts without a link.
+
+    Raises if another user owns the cluster, unless `options.is_forced`."""
     from hvdocker.observe.hosts import cluster_state, observe_hosts
 
     inventory = located.inventory
@@ -127,7 +134,8 @@ def observe_and_plan(
     state = cluster_state(inventory, outcomes.done, with_images=False)
     jobs = () if options.discards else unfetched_jobs(located, state)
     refuse_foreign_owner(inventory, state, env.maker().owner, options.is_forced)
-    # A cluster that was made for some slots only, and has them all on observed hosts, has no other hosts.
+    # If the cluster was made for a number of slots, and the observed workers have them all, no other host has a
+    # part of it.
     away = () if is_complete(inventory, state) else (*lost, *outcomes.failed.values())
     return ClusterToRemove(state, plan_down(inventory, state, jobs), away)
 
@@ -139,7 +147,7 @@ def _take_down(
 
     links = {name: session.links[name] for name in seen.state.hosts}
     with locked(env, located, links, "down", options.lock_wait_s, is_needed=False) as held:
-        # Hosts may have changed before we had the locks: ask about jobs that started since.
+        # A job may have started before we had the locks: ask about jobs that the user was not asked about.
         now = observe_and_plan(env, located, links, options, seen.unreachable)
         _ask_about_running(env, [job for job in now.running() if job not in seen.running()], options)
         show(now.plan)
@@ -149,7 +157,9 @@ def _take_down(
 def fetch_and_remove(
     env: Env, located: Located, session: Session, seen: ClusterToRemove, held: HeldLocks
 ) -> DownReport:
-    """Fetch, then remove, under the locks `held`. What could not be removed is in the report's errors."""
+    """End the jobs, fetch their files, then remove the cluster, while the locks `held` are held.
+
+    Raises if a job cannot be ended or fetched: then nothing is removed. Errors of the removal are in the report."""
     from hvdocker.plan.apply import Context, apply_all
 
     report = seen.report()
@@ -171,7 +181,9 @@ def fetch_and_remove(
 
 
 def _stop_and_fetch(before: Plan, context: Context, flag: str) -> None:
-    """Apply the stages before removal. The error says that nothing was removed."""
+    """Apply the stages that come before the removal: end the jobs and fetch their files.
+
+    If that fails, the error is raised with a text that says that nothing was removed."""
     from hvdocker.plan.apply import apply
 
     try:

@@ -24,9 +24,10 @@ OnHostLine = Callable[[str, str, bool], None]
 
 @dataclass(frozen=True)
 class ExecReport:
-    """Exit codes by host. `troubles` are errors of hosts on which the command did not run, or not to its end.
+    """The result of `exec`. `codes` are the exit codes of the command, by host.
 
-    `asked_hosts` are the named hosts; without names, those with a running worker and those with an error."""
+    `troubles` are errors of hosts on which the command did not run, or not to its end. `asked_hosts` are the hosts
+    that the user named; if the user named none, all hosts that have a running worker or an error."""
 
     asked_hosts: tuple[str, ...]
     codes: Mapping[str, int]
@@ -34,11 +35,11 @@ class ExecReport:
 
     @property
     def code(self) -> int:
-        """The exit code of the command if it ran on one host only; else 0 (see `complain`)."""
+        """The exit code of the command if one host was asked. With several hosts it is 0: see `complain`."""
         return self.codes.get(self.asked_hosts[0], 0) if len(self.asked_hosts) == 1 else 0
 
     def complain(self) -> None:
-        """Raise if a host is missing, or if the command failed on one of several hosts."""
+        """Raise if the command did not run on a host, or if several hosts were asked and it failed on one."""
         failed = [
             HvdockerError(f"exit code {code}", host=host)
             for host, code in self.codes.items()
@@ -58,10 +59,11 @@ def execute(
     on_line: OnHostLine,
     is_forced: bool = False,
 ) -> ExecReport:
-    """Run the command in the workers of `hosts`; of all hosts if none is named.
+    """Run the command `argv` in the workers of `hosts`, or of all hosts if `hosts` is empty.
 
-    Ctrl-C ends the command on the hosts too: what it started there carries a token in its environment, which
-    child processes inherit. A lost link ends nothing on its host."""
+    Ctrl-C also ends the command and its child processes on the hosts: they are found by a token in their
+    environment. If the link to a host is lost, the command goes on there. `is_forced` also runs the command in a
+    cluster that another user owns."""
     named = select_named_hosts(located.inventory, hosts)
     with connected(env, located, must_all=False) as session:
         observed = observe_jobs(located, session)
@@ -75,10 +77,10 @@ def execute(
 def workers_of(
     env: Env, located: Located, observed: JobsSeen, named: tuple[str, ...]
 ) -> tuple[dict[str, str], tuple[HvdockerError, ...]]:
-    """Return the names of running worker containers by host, and errors for hosts without one.
+    """Return the names of running workers by host, and one error for each host without a running worker.
 
-    If the cluster was made for some slots only and has them all, hosts without a worker are no error, unless
-    they are named."""
+    `named` are the hosts that the user named; empty means all hosts. If it is empty and the cluster was made for a
+    number of slots (`up -np 6`) that the existing workers have, a host without a worker is no error."""
     from hvdocker.placement.scope import is_complete
 
     has_all = is_complete(located.inventory, observed.state)
@@ -112,7 +114,7 @@ def _run_on_hosts(
     from hvdocker.transport.pool import for_each_host
 
     what = ContainerCommand(argv, names.CODE_MOUNT, env.entropy(8).hex())
-    # Hosts run in threads; `on_line` gets one line at a time.
+    # Each host has a thread. The lock makes sure that `on_line` is called for one line at a time.
     at_once = threading.Lock()
 
     def run(name: str) -> int:

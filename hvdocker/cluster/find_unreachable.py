@@ -1,6 +1,6 @@
-"""Finds the hosts that do not answer but that a running elastic job can do without.
+"""Finds what is known about hosts that do not answer, if a running elastic job can do without these hosts.
 
-Reads the job's hosts from its master. Changes nothing."""
+The information is read from files in the job's master. Changes nothing."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 def unreachable_hosts(
     links: Mapping[str, HostLink], state: ClusterState, failed: Mapping[str, HvdockerError]
 ) -> dict[str, UnreachableHost]:
-    """Return what is known of each failed host.
+    """Return what the masters of running elastic jobs know about each host in `failed` (errors by host).
 
-    Raises all failures, unless every failed host is merely unreachable and belongs to a running elastic job:
-    otherwise nothing shows that the cluster can do without it."""
+    Raises all errors in `failed` unless every failed host is unreachable and belongs to a running elastic job.
+    Only such a job is known to run on without the host."""
     found: dict[str, UnreachableHost] = {}
     if all(isinstance(error, HostUnreachable) for error in failed.values()):
         found = _hosts_of_jobs(links, state, failed)
@@ -44,7 +44,9 @@ def _hosts_of_jobs(
 
 
 def ask_master(link: HostLink, master: ContainerSeen, wanted: Collection[str]) -> dict[str, UnreachableHost]:
-    """Return the wanted hosts that the master's job has, from its start or since they joined."""
+    """Return what the master knows about those `wanted` hosts that belong to its job, by host.
+
+    A host belongs to the job if the job started with it or if it joined later."""
     from hvdocker.engine import archive
     from hvdocker.transport.errors import translating_errors
 

@@ -19,10 +19,10 @@ from hvdocker.transport.link import raise_if_failed, run_or_raise
 
 
 def _join_job(step: steps.JoinJob, context: Context) -> None:
-    """Copy everything that the job needs from the head to the host, the job's file last.
+    """Copy code, secrets and capsule of the job from the head to the host, then write its job.json.
 
-    The head is the source, because the folder on the controller may have changed since the job started. The
-    data goes through the controller, because hosts need not reach each other except on the worker port."""
+    The code is copied from the head, because the code on the controller may have changed since the job started. The
+    data passes through the controller, because hosts need to reach each other only on the worker port."""
     _make_job_folders(step, context)
     _copy_code(step, context)
     _copy_secrets(step, context)
@@ -39,7 +39,7 @@ def _make_job_folders(step: steps.JoinJob, context: Context) -> None:
 
 
 def _copy_code(step: steps.JoinJob, context: Context) -> None:
-    """Copy the code, and write its index on the host, so that the next sync sends nothing."""
+    """Copy the code from the head to the host, with the index that tells the next sync which files are there."""
     link = context.link(step.host)
     packed = context.link(step.head).stream(host_folders.pack_tar(step.head_folder, host_folders.CODE_PATHS))
     run_or_raise(link, host_folders.replace_code(step.folder, step.is_shared), "unpacking the code failed", packed)
@@ -48,7 +48,9 @@ def _copy_code(step: steps.JoinJob, context: Context) -> None:
 
 
 def _copy_secrets(step: steps.JoinJob, context: Context) -> None:
-    """Copy the secrets, which stay in memory on the way. If the job has just ended, there are none left."""
+    """Copy the job's secrets from the master to the host's worker. On the controller they are only in memory.
+
+    If the job has just ended, its secrets are already removed, and there is nothing to copy."""
     if not step.secrets:
         return
     found = archive.read_secrets(context.engine(step.head), step.master, step.job)
@@ -64,7 +66,7 @@ def _copy_capsule(step: steps.JoinJob, context: Context) -> None:
 
 
 def _write_job_file(step: steps.JoinJob, context: Context) -> None:
-    """Write job.json as the head has it, adapted to the new host."""
+    """Write the head's job.json to the host, changed to name this host, its slots and its GPUs."""
     path = f"{step.head_job_folder}/job.json"
     told = run_or_raise(context.link(step.head), command("cat", "--", path), "reading the job's file failed")
     try:
@@ -76,10 +78,10 @@ def _write_job_file(step: steps.JoinJob, context: Context) -> None:
 
 
 def _update_master(step: steps.UpdateMaster, context: Context) -> None:
-    """Write the current members, and for an elastic job its hosts, into the master.
+    """Write SSH files with all current workers into the master, and for an elastic job also the job's hosts.
 
-    A failed run does not undo this: the job ignores a host whose worker does not answer, and the next `up`
-    writes the files again."""
+    A failed `up` does not undo this. The job ignores a host whose worker does not answer, and the next `up` writes
+    the files again."""
     told = master_update_files(current_trust_files(context), step.job_hosts)
     archive.put_files(context.engine(step.host), step.container, told, step.uid, step.gid)
 

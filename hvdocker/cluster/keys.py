@@ -1,6 +1,6 @@
-"""The verb keys: rotates the keys of a cluster by replacing the worker on every host.
+"""The verb keys: rotates the SSH keys of a cluster by replacing the worker on every host.
 
-`keys rotate` takes the locks before it observes the hosts."""
+Unlike `up`, `keys rotate` takes the locks before it observes the hosts, except in a dry run, which takes none."""
 
 from __future__ import annotations
 
@@ -35,9 +35,10 @@ class RotateOptions:
 
 
 def rotate(env: Env, located: Located, options: RotateOptions, show: Show = lambda plan: None) -> UpReport:
-    """Replace all workers by new ones with new keys.
+    """Replace all workers by new workers with new keys. `show` is called with the plan.
 
-    A failed rotation is not undone, because the old workers are gone. New workers stay for the next run."""
+    A failed rotation is not undone, because the old workers are gone. New workers stay, and running the command
+    again finishes the rotation."""
     brought = user_public_key(located)
     with connected(env, located, options.accept_new_host_keys, must_all=False) as session:
         located = with_default_image(located, session)
@@ -59,7 +60,9 @@ def rotate(env: Env, located: Located, options: RotateOptions, show: Show = lamb
 def _observe_and_plan(
     env: Env, located: Located, session: Session, options: RotateOptions, brought: str | None
 ) -> UpReport:
-    """Observe and plan. Raises if hosts are missing, or if another user owns the cluster."""
+    """Observe the hosts and plan the rotation. `brought` is the user's own public key, if the inventory names one.
+
+    Raises if a needed host cannot be used, if the port is taken, or if another user owns the cluster."""
     inventory = located.inventory
     state = observe_cluster(located, session, with_images=True)
     placed = host_plans(inventory, state)
@@ -74,7 +77,9 @@ def _observe_and_plan(
 
 @contextmanager
 def _marking_unfinished(flag: str) -> Iterator[None]:
-    """Add to every error that the rotation is not finished: old and new keys exist side by side."""
+    """Add to every error in the block that the rotation is not finished, and the command that finishes it.
+
+    Until then some workers may have old keys and others new keys."""
     again = f"finish it: hvdocker keys rotate{flag}"
     try:
         yield

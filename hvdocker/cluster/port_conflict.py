@@ -1,4 +1,4 @@
-"""Finds the processes that hold a cluster's port on hosts, and reports them as errors. Changes nothing."""
+"""Reports the processes on hosts that already listen on the cluster's port, as errors. Changes nothing."""
 
 from __future__ import annotations
 

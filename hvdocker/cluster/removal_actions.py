@@ -1,4 +1,4 @@
-"""Actions that remove containers, folders and networks of ours."""
+"""Actions that remove containers, folders and networks that hvdocker created."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _remove_tree(step: steps.RemoveTree, context: Context) -> None:
     link = context.link(step.host)
     if link.run(host_folders.remove_tree(step.path), timeout_s=None).code == 0:
         return
-    # Containers with another user id wrote there: only root may remove their files.
+    # The usual reason: containers with another user id wrote files there, which only root may remove.
     run_or_raise(
         link,
         host_folders.remove_tree(step.path).as_root(),

@@ -1,7 +1,7 @@
 """The verb ssh: builds the command line that opens a shell in the worker on a host, or on the host itself.
 
-The process is then replaced by OpenSSH's own client, which handles terminals. This is the only verb that
-needs the docker program on a host."""
+The hvdocker process is then replaced by that command, mostly OpenSSH's client, which handles terminals. This is
+the only verb that needs the docker program on a host."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 
 
 def machine_argv(env: Env, located: Located, name: str, rest: tuple[str, ...], has_terminal: bool) -> tuple[str, ...]:
-    """Return the command line for a shell, or the command `rest`, on the host itself: OpenSSH's client."""
+    """Return the ssh command line that runs `rest`, or a shell if `rest` is empty, on the host itself.
+
+    Raises UsageProblem for a worker of a local cluster, because its host is this machine."""
     host = _named_host(located, name)
     if host.is_local:
         raise UsageProblem(f"{name} is a worker on this very machine", fix=f"hvdocker ssh {name}, without --machine")
@@ -34,9 +36,9 @@ def machine_argv(env: Env, located: Located, name: str, rest: tuple[str, ...], h
 
 
 def worker_argv(env: Env, located: Located, name: str, rest: tuple[str, ...], has_terminal: bool) -> tuple[str, ...]:
-    """Return the command line for a shell, or the command `rest`, in the host's worker.
+    """Return the command line that runs `rest`, or a shell if `rest` is empty, in the host's worker.
 
-    Connects to the host first. Raises if the worker does not run."""
+    Connects to the host first, and raises if its worker does not run."""
     host = _named_host(located, name)
     alone = replace(located, inventory=replace(located.inventory, hosts=(host,)))
     with connected(env, alone, must_all=False) as session:
@@ -50,7 +52,9 @@ def worker_argv(env: Env, located: Located, name: str, rest: tuple[str, ...], ha
 
 
 def replace_process(words: tuple[str, ...]) -> None:
-    """Replace this process by the program; does not return. Raises if the program is not installed."""
+    """Replace this process by the command line `words`, so that this function does not return.
+
+    Raises HvdockerError if the program is not installed."""
     from hvdocker.transport.local_process import exec_program as turn_into
 
     try:
@@ -71,19 +75,19 @@ def _named_host(located: Located, name: str) -> Host:
 
 
 def _through_ssh(host: Host, words: tuple[str, ...], has_terminal: bool) -> tuple[str, ...]:
-    """Wrap the words in an ssh command line.
+    """Return the ssh command line that runs the command `words` on the host, or a shell if `words` is empty.
 
-    They become one quoted argument, because OpenSSH joins several with blanks and quotes nothing."""
+    The command becomes one quoted argument, because OpenSSH joins several arguments with blanks, unquoted."""
     ssh, *rest = ssh_words(host)
     terminal = ("-t",) if has_terminal and words else ()
     return (ssh, *terminal, *_ssh_file_options(), *rest, *((Command(words).line(),) if words else ()))
 
 
 def _ssh_file_options() -> tuple[str, ...]:
-    """Return options that name the SSH config and known_hosts file that all other verbs use.
+    """Return the ssh options that name the SSH config and known_hosts file below $HOME, as other verbs use them.
 
-    Empty unless HOME is not the user's home folder: then OpenSSH, which ignores HOME, would read other
-    files."""
+    They are needed only if $HOME is not the user's home folder in passwd, because OpenSSH ignores $HOME.
+    Otherwise the result is empty."""
     from hvdocker.transport.local_process import home_override
 
     home = home_override()
@@ -94,8 +98,9 @@ def _ssh_file_options() -> tuple[str, ...]:
 
 
 def _docker_argv(link: HostLink, host: Host, needs_sudo: bool) -> tuple[str, ...]:
-    """Return the docker command for the host's engine. Raises HostUnfit if the host has no docker program and
-    neither sudo nor a local engine is used."""
+    """Return the first words of a docker command line for the host's engine, such as `sudo -n docker`.
+
+    Raises HostUnfit if a remote host has no docker program. This is not checked if docker needs sudo."""
     if host.is_local:
         return ("docker",)
     argv: tuple[str, ...] = getattr(link, "docker_argv", ("docker",))

@@ -1,6 +1,7 @@
-"""The verb status: shows hosts, workers and jobs of a cluster, read from labels alone. Changes nothing.
+"""The verb status: shows hosts, workers and jobs of a cluster. Changes nothing.
 
-So it works on any controller that has the inventory."""
+Workers and jobs are known from the labels of containers, so `status` works on any controller that has the
+inventory."""
 
 from __future__ import annotations
 
@@ -21,7 +22,9 @@ from hvdocker.transport.session import connected
 
 @dataclass(frozen=True)
 class HostStatus:
-    """A host in the status: its worker, if it has one, and the error if it could not be observed."""
+    """A host in the status. `host` is the name or address in the inventory by which the host is reached.
+
+    `worker` is None if the host has none. `seen` is None, and `error` is set, if it could not be observed."""
 
     name: str
     host: str
@@ -95,7 +98,7 @@ class StatusReport:
 
 
 def status(env: Env, located: Located) -> StatusReport:
-    """Observe all hosts. Hosts that cannot be reached are reported, not raised."""
+    """Observe all hosts and return their status. A host that cannot be observed is reported with its error."""
     with connected(env, located, must_all=False) as session:
         inventory = with_default_image(located, session).inventory
         from hvdocker.observe.hosts import cluster_state, observe_hosts

@@ -14,11 +14,12 @@ from hvdocker.units import pluralize
 
 @dataclass(frozen=True)
 class Trust:
-    """The members of a cluster, and where its SSH keys come from.
+    """The members of a cluster (workers that may log in to each other), and the sources of its SSH keys.
 
-    `client_key_host` and `client_key_container` name a worker that has the client key; None if there is none to
-    copy. `user_key_files` are the user's private and public key files, used instead of a generated key.
-    `known_host_keys` are the public host keys of workers that are kept. Hosts in `new_host_keys` get new host keys."""
+    The client key is copied from the worker `client_key_container` on `client_key_host`; None if it is not copied.
+    `user_key_files` are the user's private and public key files, used instead of a generated client key.
+    `known_host_keys` are the public host keys of members that get no new worker, by host. `new_host_keys` are the
+    hosts for which a new host key is generated."""
 
     cluster: str
     port: int
@@ -48,7 +49,9 @@ class MakeKeys(Step):
 
 @dataclass(frozen=True)
 class MakeFolders(Step):
-    """Create folders on a host. `is_shared`: a container whose user is not the SSH user writes there."""
+    """Create the folders `paths`, in the folder `root`, on a host. A failed run removes `root` if it was new.
+
+    `is_shared`: a container whose user is not the SSH user must be able to write to these folders."""
 
     root: str
     paths: tuple[str, ...]
@@ -90,7 +93,7 @@ class CreateWorker(Step):
 
 @dataclass(frozen=True)
 class RefreshTrust(Step):
-    """Write the current members and their keys into the SSH files of a worker that stays."""
+    """Write the current members of the cluster and their keys into the SSH files of a worker that is kept."""
 
     container: str
     uid: int
@@ -102,9 +105,9 @@ class RefreshTrust(Step):
 
 @dataclass(frozen=True)
 class WriteMembers(Step):
-    """Write a file with the hosts that this worker now trusts, for the next `up` to read.
+    """Write the file `members` on a host: the hosts that its worker now trusts. The next `up` reads it.
 
-    A file, because the labels of a container cannot change."""
+    A label of the worker could not hold them, because labels of a container cannot change."""
 
     folder: str
     members: str
@@ -117,9 +120,11 @@ class WriteMembers(Step):
 class JoinJob(Step):
     """Add a host to a running job: copy the code, the job's files and its secrets from the head to the host.
 
-    `head_folder` and `folder` are the cluster's folders on the head and on this host. `master` and `worker`
-    are containers; the worker is not started yet. `job_host` is the host's entry in the job. `is_new`: the
-    job did not start with this host."""
+    `head_folder` and `folder` are the cluster's folders on the head and on this host. `master` is the container of
+    the job on the head, and `worker` that of this host, which is created but not started. `job_host` is the host's
+    entry in the job's list of hosts. `uid` and `gid` are the worker's user. `devices` are the UUIDs of the GPUs
+    that the job gets here, `secrets` the names of its secrets. `is_shared`: the worker's user is not the SSH user.
+    `is_new`: the job did not start with this host."""
 
     job: str
     head: str
@@ -149,9 +154,9 @@ class JoinJob(Step):
 
 @dataclass(frozen=True)
 class UpdateMaster(Step):
-    """Write the current members and their keys into the files of a running job's master.
+    """Write the current members of the cluster and their keys into the SSH files of a running job's master.
 
-    `job_hosts` are all hosts of the job, the head first; empty if the job is not elastic."""
+    `job_hosts` are all hosts of an elastic job, the head first, and are written too. Empty for other jobs."""
 
     container: str
     uid: int
@@ -183,7 +188,7 @@ class AwaitSshd(Step):
 
 @dataclass(frozen=True)
 class CheckMesh(Step):
-    """Log in over SSH from the worker of this host to every member."""
+    """Log in over SSH from the worker `container` on this host to the worker of every host in `members`."""
 
     container: str
     members: tuple[str, ...]

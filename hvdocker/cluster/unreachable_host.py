@@ -1,8 +1,8 @@
 """What is known about a host that does not answer, read from the files of a job's master. Pure.
 
-The master's files have the address, user and host key of every worker that it may log in to, and the hosts of
-its job. The labels of such a host cannot be read, so this is the only source. With it the host stays trusted
-and stays a host of the job, and can come back without further steps."""
+The labels of such a host's worker cannot be read. But the files of a master have the address, user and host key
+of every worker that the master may log in to, and the hosts of its job. With these facts `up` keeps the host
+trusted and in the job, so that it can come back without further steps."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ _PINNED = re.compile(rf"^(?:\[({_ADDRESS})\]:\d+|({_ADDRESS})) (ssh-ed25519 [\w+
 
 @dataclass(frozen=True)
 class UnreachableHost:
-    """A host that does not answer, as known from the masters of running jobs.
+    """A host that does not answer, as known from the masters of running elastic jobs.
 
-    `slots` are its slots by job, for the jobs that run on without it."""
+    `member` has the address of its worker, `host_key` the worker's public host key. `slots` maps each job that runs
+    on without the host to the slots that the job has there."""
 
     member: ClusterMember
     host_key: str
@@ -35,18 +36,18 @@ class UnreachableHost:
         return self.member.name
 
     def job_host_in(self, job: str) -> JobHost:
-        """Return its entry in the host list of the job."""
+        """Return the entry of this host in the host list of the job."""
         return JobHost(self.name, self.member.address, self.slots[job])
 
     def merged_with(self, other: UnreachableHost | None) -> UnreachableHost:
-        """Return it with the slots that `other`, the same host as known from another job, has in addition."""
+        """Return this host with the slots of `other` added: the same host, as known from another job."""
         return UnreachableHost(self.member, self.host_key, {**(other.slots if other else {}), **self.slots})
 
 
 def read_unreachable(job: str, config: str, known_hosts: str, slots: Mapping[str, int]) -> Iterator[UnreachableHost]:
-    """Yield the hosts in `slots` (slots by host) for which the master's files have an address and a key.
+    """Yield the hosts in `slots` for which the SSH files of the job's master have an address and a key.
 
-    `config` and `known_hosts` are the texts of the master's SSH files."""
+    `config` and `known_hosts` are the texts of these files. `slots` has the slots of the job by host."""
     pinned = dict(_pinned(known_hosts))
     for member in _members(config):
         if member.name in slots and member.address in pinned:
@@ -54,7 +55,9 @@ def read_unreachable(job: str, config: str, known_hosts: str, slots: Mapping[str
 
 
 def read_slots(hosts: str) -> dict[str, int]:
-    """Read slots by host from a job's hosts.json, its current hosts; empty if missing or damaged."""
+    """Return the slots by host from `hosts`, the text of a job's hosts.json, which lists its current hosts.
+
+    Empty if the text is empty or damaged."""
     try:
         return {str(one["name"]): int(one["slots"]) for one in json.loads(hosts)["hosts"]}
     except (ValueError, KeyError, TypeError, RecursionError):
@@ -62,14 +65,14 @@ def read_slots(hosts: str) -> dict[str, int]:
 
 
 def _members(config: str) -> Iterator[ClusterMember]:
-    """Read the members from an SSH config.
+    """Yield the workers that an SSH config names.
 
-    Only blocks exactly as templates/ssh_config.j2 writes them count, because a job can write to that file."""
+    The job can write to that file, so only blocks that look exactly as in templates/ssh_config.j2 count."""
     for found in _HOST.finditer(config):
         yield ClusterMember(*found.groups())
 
 
 def _pinned(known_hosts: str) -> Iterator[tuple[str, str]]:
-    """Yield address and key of every line."""
+    """Yield the address and the public host key of every line of a known_hosts file."""
     for found in _PINNED.finditer(known_hosts):
         yield found[1] or found[2], found[3]

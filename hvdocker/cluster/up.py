@@ -1,7 +1,8 @@
-"""The verb up: observe and plan; if there is something to do, lock, observe and plan again, and apply.
+"""The verb up: creates the workers of a cluster, or brings an existing cluster in line with the inventory.
 
-If the run fails, what it created is removed again. An `up` of a healthy cluster has an empty plan and takes
-no lock."""
+It observes the hosts and plans. If there is something to do, it takes the locks, observes and plans again, and
+applies the plan. If that fails, it removes what it created (see --keep). An `up` of a healthy cluster has an empty
+plan and takes no lock."""
 
 from __future__ import annotations
 
@@ -38,13 +39,16 @@ if TYPE_CHECKING:
 Show = Callable[[Plan], None]
 Explain = Callable[[Explanation], None]
 
-# What --keep leaves in place: nothing, what a failed run created, or everything.
+# Values of --keep: when to keep what was created. "failed" keeps it if the run or its job failed. A failed `up`
+# removes what it created only with "never".
 KEEP_CHOICES = ("never", "failed", "always")
 
 
 @dataclass(frozen=True)
 class UpOptions:
-    """The flags of `up`. `is_forced`: also change a cluster that another user owns."""
+    """The flags of `up`. `keep` is one of KEEP_CHOICES. `lock_wait_s` is how long to wait for the locks.
+
+    `is_forced`: also change a cluster that another user owns."""
 
     accept_new_host_keys: bool = False
     is_dry_run: bool = False
@@ -57,9 +61,10 @@ class UpOptions:
 
 @dataclass(frozen=True)
 class UpReport:
-    """The result of `up`. `missing` are errors of hosts that do not answer but did not stop it.
+    """The result of `up`.
 
-    These are hosts of a running elastic job, which runs on without them."""
+    `missing` are the errors of hosts that do not answer and belong to a running elastic job. Such hosts do not stop
+    `up`, because the job runs on without them."""
 
     plan: Plan
     host_plans: Mapping[str, HostPlan]
@@ -98,8 +103,8 @@ def up(
 ) -> UpReport:
     """Bring the cluster up.
 
-    `show` gets the plan before it is applied, and `tell` an explanation of the placement. A dry run, or an
-    empty plan, takes no lock."""
+    `show` is called with the plan before the plan is applied. `tell` is called with an explanation of the placement
+    if some slots were requested. No lock is taken for a dry run or an empty plan."""
     with connected(env, located, options.accept_new_host_keys, must_all=False) as session:
         located = with_default_image(located, session)
         first = _observe_and_plan(env, located, session, options)
@@ -138,12 +143,14 @@ class _UpObservation:
 def _observe_and_plan(
     env: Env, located: Located, session: Session, options: UpOptions, known: _UpObservation | None = None
 ) -> _UpObservation:
-    """Observe the hosts, place the slots, and plan. `known` is an observation of a moment ago to refresh.
+    """Observe the hosts, choose the slots of the cluster, and plan.
 
-    Raises if the port is taken, if hosts cannot be used, or if another user owns the cluster."""
+    `known` is an observation from just before the locks were taken. If it is given, only what other users may have
+    changed since is observed again. Raises if the port is taken, if hosts cannot be used, or if the plan would
+    change a cluster of another user."""
     inventory, request = located.inventory, options.request
     state, failed = _observe(env, inventory, session, options, known)
-    # Checked each time, because the job that runs on without these hosts may have ended.
+    # Checked again even if `known` is given: the elastic job that can do without these hosts may have ended.
     unreachable = unreachable_hosts(session.links, state, failed)
     if request:
         scope = requested_scope(inventory, state, request, read_link_speeds(located))
@@ -160,7 +167,9 @@ def _observe_and_plan(
 def _observe(
     env: Env, inventory: Inventory, session: Session, options: UpOptions, known: _UpObservation | None
 ) -> tuple[ClusterState, Mapping[str, HvdockerError]]:
-    """Return the observed state, and the errors of hosts that are needed but could not be observed."""
+    """Return the observed state, and by host the errors of hosts that are needed but could not be observed.
+
+    `known` is an observation from just before the locks were taken, to be refreshed."""
     from hvdocker.observe.hosts import partial_state, refresh_state
 
     if known:
@@ -178,13 +187,15 @@ def _show(env: Env, plan: Plan, show: Show) -> None:
 
 
 def _hosts_to_lock(state: ClusterState, request: SlotRequest | None) -> list[str]:
-    """Return the hosts to lock: all that may be changed. Excluded hosts count only if they have a worker."""
+    """Return the hosts that may be changed. A host that the request excludes may be changed if it has a worker."""
     excluded = request.exclude if request else ()
     return [name for name in state.hosts if name not in excluded or name in state.workers()]
 
 
 def _explain(env: Env, located: Located, options: UpOptions, state: ClusterState, tell: Explain | None) -> None:
-    """Pass the explanation of the placement to `tell`, or a note if the cluster of this request exists."""
+    """Call `tell` with an explanation of the placement, if some slots were requested.
+
+    If the cluster was already made for the same request, send a note instead, because nothing is placed."""
     if tell is None or options.request is None:
         return
     found = explain_requested_scope(located.inventory, state, options.request, read_link_speeds(located))
@@ -195,11 +206,11 @@ def _explain(env: Env, located: Located, options: UpOptions, state: ClusterState
 
 
 def _observe_usable_hosts(env: Env, inventory: Inventory, session: Session, options: UpOptions) -> ClusterState:
-    """Observe the hosts for a request for some slots, and leave out hosts that cannot be used.
+    """Return the state of the hosts for a request for some slots, without hosts that cannot be used.
 
-    Raises if the request names such a host. Also raises if the cluster exists and the observed workers are
-    not all of it (unless forced): the rest of it may be on those hosts, perhaps with the master of a running
-    job."""
+    Raises if the request names a host that cannot be used, or if no host is left. Also raises if workers exist but
+    do not have all slots of their cluster (unless forced): its other workers, and perhaps a running job, may be on
+    the hosts that cannot be used."""
     from hvdocker.observe.hosts import partial_state
 
     state, unfit = partial_state(inventory, session.links)
@@ -218,9 +229,9 @@ def _observe_usable_hosts(env: Env, inventory: Inventory, session: Session, opti
 def _apply_or_roll_back(
     env: Env, located: Located, session: Session, plan: Plan, state: ClusterState, held: HeldLocks, keep: str
 ) -> None:
-    """Apply the plan. If that fails, remove what this run created, depending on --keep.
+    """Apply the plan. If that fails and `keep` is "never", remove what this run created.
 
-    Nothing is removed if another run took the lock over, because that run may use what it found."""
+    Nothing is removed if another run took over one of the locks, because that run may use what it found."""
     from hvdocker.plan.apply import Context, apply, roll_back
 
     context = Context(located.inventory, session.links, env.listener, guard=held.raise_if_lost)
@@ -233,9 +244,10 @@ def _apply_or_roll_back(
 
 
 def _point_at_cluster(env: Env, located: Located) -> None:
-    """Make this the current cluster of the folder, and print notes on the former one.
+    """Make this the current cluster of the user's folder, for verbs without -i.
 
-    This happens before anything is created, so that `down` finds what an interrupted run leaves."""
+    Sends notes on hosts that are no longer in the inventory, and on another cluster that was current before. `up`
+    calls this before it creates anything, so that `down` finds what an interrupted run leaves."""
     for reached, name in former_hosts(located).items():
         env.listener(Event("note", former_note(name, reached), name))
     before = point_at(located)
@@ -244,9 +256,9 @@ def _point_at_cluster(env: Env, located: Located) -> None:
 
 
 def user_public_key(located: Located) -> str | None:
-    """Read and check the user's own key pair, before any host is changed, and return its public half.
+    """Return the public half of the user's own key pair, None if the inventory names no keys.
 
-    None if the inventory names no keys."""
+    The key pair is checked, so that a damaged one is found before any host is changed."""
     brought = located.inventory.keys
     if brought is None:
         return None

@@ -29,7 +29,9 @@ SSHD_PAUSES_S = (0.05, 0.05, 0.1, 0.1, 0.2, 0.2, 0.4, 0.4)
 
 
 def _make_keys(step: steps.MakeKeys, context: Context) -> None:
-    """Keep members and keys in the context, in memory, for the actions that follow."""
+    """Collect or generate the cluster's SSH keys, and keep them and the members in the context, in memory.
+
+    The actions that follow read them there."""
     trust = step.trust
     context.trust = trust
     new_hosts = {name: key_pairs.make_pair() for name in trust.new_host_keys}
@@ -38,7 +40,7 @@ def _make_keys(step: steps.MakeKeys, context: Context) -> None:
 
 
 def _client_key(step: steps.MakeKeys, context: Context) -> key_pairs.SshKeyPair:
-    """Return the user's own key, else the key of a worker that stays, else a new one."""
+    """Return the client key of the cluster: the user's own, else that of a worker that is kept, else a new one."""
     trust = step.trust
     if trust.user_key_files:
         return key_pairs.read_user_key_pair(*map(Path, trust.user_key_files))
@@ -77,7 +79,9 @@ def _make_network(step: steps.MakeNetwork, context: Context) -> None:
 
 
 def create_container(context: Context, host: str, spec: ContainerSpec, extra_labels: Mapping[str, str]) -> str:
-    """Create a container without starting it, and return its id. A failed run removes it again."""
+    """Create a container without starting it, and return its id.
+
+    Its removal is recorded in the context, so that a failed run can undo it."""
     engine = context.engine(host)
     body = create_body(spec, extra_labels)
     made: str = engine.create_container_from_config(body, spec.name)["Id"]
@@ -104,14 +108,16 @@ def _create_worker(step: steps.CreateWorker, context: Context) -> None:
 
 
 def _image_passwd(context: Context, host: str, spec: ContainerSpec, container: str) -> str:
-    """Return the image's /etc/passwd, read from one container, since all hosts run the same image."""
+    """Return the image's /etc/passwd, read from `container`.
+
+    It is read once per run and reused for other hosts, since they run the same image."""
     return context.once(
         f"passwd of {spec.image}", lambda: archive.read_text(context.engine(host), container, "/etc/passwd") or ""
     )
 
 
 def current_trust_files(context: Context) -> list[FileSpec]:
-    """Return the SSH files with the current members and keys. MakeKeys must have run before."""
+    """Return the SSH files with the current members and keys in the context. The step MakeKeys sets these."""
     trust, ring = context.trust, context.keyring
     return trust_files(
         context.template, trust.cluster, trust.members, trust.port, ring.host_publics, ring.client.public
@@ -132,9 +138,9 @@ def _start_container(step: steps.StartContainer, context: Context) -> None:
 
 
 def _sshd_answers(step: steps.AwaitSshd, context: Context) -> bool:
-    """Return whether the worker's sshd answers within a few seconds, asked through a channel of the link.
+    """Return whether the worker's sshd answers a connection through the link to its host, within a few seconds.
 
-    This starts no process on the host. False also if the link cannot open such a channel."""
+    This starts no process on the host. Also False if the link cannot open such connections."""
     for pause_s in SSHD_PAUSES_S:
         said = context.link(step.host).greeting(step.address, step.port, timeout_s=1.0)
         if said is None:
@@ -146,10 +152,10 @@ def _sshd_answers(step: steps.AwaitSshd, context: Context) -> bool:
 
 
 def _await_sshd(step: steps.AwaitSshd, context: Context) -> None:
-    """Wait until the worker's sshd answers.
+    """Wait until the worker's sshd answers, and raise HostUnfit if it does not.
 
-    If it does not answer through the link, a command in the worker tries the worker's own address for up to
-    SSHD_DEADLINE_S seconds. The error has the end of the container's log, which says why sshd died."""
+    If sshd does not answer through the link, a command in the worker tries to reach it for up to SSHD_DEADLINE_S
+    seconds. The error has the end of the container's log, which says why sshd died."""
     if _sshd_answers(step, context):
         return
     from docker.errors import APIError
@@ -187,7 +193,9 @@ def _check_mesh(step: steps.CheckMesh, context: Context) -> None:
 
 
 def _mesh_lines(head: str, said: str) -> list[str]:
-    """Return one line per host that could not be logged in to; the raw output if it cannot be read."""
+    """Return one line for each host that `head` could not log in to, with the reason.
+
+    `said` is the output of the login check. Its last lines are returned unchanged if it cannot be parsed."""
     try:
         verdicts = json.loads(said.strip().splitlines()[-1])
         return [f"{head} → {host}: {why}" for host, why in verdicts.items() if why]

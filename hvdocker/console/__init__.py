@@ -1,7 +1,8 @@
 """Everything that hvdocker shows on a terminal. The only package that imports rich.
 
-style.py makes the two consoles: results go to stdout, everything else to stderr. Both remove control
-sequences from all text (sanitize.py). progress.py listens to events while a verb works. When it returns,
-cli/ passes its report to a file in views/, or prints a sentence of messages.py. errors.py formats every
-error. messages.py and sanitize.py are pure. To show a new table, add a file to views/; a new event is shown
-by progress.py."""
+style.py makes the two consoles: results go to stdout, everything else to stderr. Both remove control sequences from
+all text (sanitize.py). progress.py listens to the events of a verb while the verb works. When the verb returns, cli/
+passes its report to a file in views/, or prints a sentence of messages.py. errors.py formats every error.
+messages.py and sanitize.py are pure.
+
+To show a new table, add a file to views/. A new event is shown by progress.py without a change."""

@@ -1,4 +1,4 @@
-"""The only place that formats an error: what failed, on which host, the evidence, what to do next."""
+"""The only place that formats an error: what failed, on which host, the evidence, and what to do next."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from hvdocker.errors import HostErrors, HvdockerError
 
 
 def show_error(console: Console, error: HvdockerError) -> None:
-    """Print an error; for errors of several hosts, equal ones once with all their hosts."""
+    """Print an error. Of the errors of several hosts, print those that are equal once, with the names of all their
+    hosts."""
     if isinstance(error, HostErrors):
         console.print(_headline(error.what, None))
         for hosts, one in error.grouped():
@@ -33,7 +34,7 @@ def _details(console: Console, error: HvdockerError, indent: str) -> None:
     if error.command:
         console.print(Text(f"{indent}$ {error.command}", style="command"))
     for line in error.lines:
-        # The console sanitizes too, but before that rich drops the ends of some sequences.
+        # The console sanitizes too, but too late: rich drops the ends of some control sequences before that.
         console.print(Text(f"{indent}  {sanitized(line)}", style="quiet"))
     if error.fix:
         console.print(Text(f"{indent}→ {error.fix}", style="fix"))

@@ -1,4 +1,4 @@
-"""The sentences that verbs print at their end. Pure."""
+"""The sentences that verbs print when they have finished. Pure."""
 
 from __future__ import annotations
 

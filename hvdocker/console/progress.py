@@ -1,4 +1,4 @@
-"""Show progress on stderr: a live table of what every host does on a terminal, plain lines elsewhere."""
+"""Show progress on stderr: on a terminal a live table of what every host does, elsewhere plain lines."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MOST_ROWS = 12
 
 
 class Progress:
-    """A listener for Events, used as a context manager. With `is_quiet` it shows no events."""
+    """A listener that shows Events while its `with` block runs. With `is_quiet` it shows no events."""
 
     def __init__(self, console: Console, is_quiet: bool = False) -> None:
         self._console = console
@@ -38,13 +38,14 @@ class Progress:
         self.pause()
 
     def pause(self) -> None:
-        """Stop the live table for good: something else needs the terminal. Later events are printed as lines."""
+        """Stop the live table for good, because something else needs the terminal, such as a question or the output
+        of a job. Later events are printed as lines."""
         if self._live:
             self._live.stop()
             self._live = None
 
     def print_hook_line(self, line: bytes) -> None:
-        """Print a line of output of a user's hook, even with `is_quiet`."""
+        """Print a line that a hook (a program in .hvdocker/hooks/) wrote, even with `is_quiet`."""
         self._console.print(Text(line.decode("utf-8", "replace").rstrip("\r\n"), style="default"))
 
     def __call__(self, event: Event) -> None:
@@ -69,7 +70,8 @@ class Progress:
             self._rows[key] = event
 
     def _print(self, event: Event) -> None:
-        """Without a terminal, print one line per step when it begins, and no counters."""
+        """Print an event as a line, because there is no live table. Each text is printed once per stage and host,
+        without counters. Events of the stage `connect` and events that only end a line are left out."""
         mark = (event.stage, event.host, event.text)
         if event.is_end or event.stage == "connect" or mark in self._said:
             return

@@ -1,6 +1,6 @@
 """Remove terminal control sequences from text of hosts, engines, ranks and file names. Pure.
 
-Removed is whatever could change the terminal's title, clipboard, cursor, colours or text direction; readable
+Sequences that could change the terminal's title, clipboard, cursor, colours or text direction are removed. Readable
 text stays."""
 
 from __future__ import annotations
@@ -25,14 +25,16 @@ _COLOUR = re.compile(r"(\x1b\[[0-9;]{0,40}m)")
 
 
 def sanitized(text: str) -> str:
-    """Return the text without control sequences, with U+FFFD for surrogates."""
+    """Return the text without control sequences. Surrogates, which stand for bytes that are not valid text, become
+    U+FFFD."""
     if not _UNSAFE.search(text):
         return text
     return _SURROGATE.sub("\ufffd", _CONTROL.sub("", _SEQUENCE.sub("", text)))
 
 
 def sanitized_with_colours(text: str) -> str:
-    """Return the sanitized text with its colours, because a rank may print in red. Rich parses them; they do
-    not reach the terminal as they are."""
+    """Return the text without control sequences other than colours, which a rank may use in its output.
+
+    Only for text that rich then parses: the colour sequences must not reach the terminal unparsed."""
     pieces = _COLOUR.split(text)
     return "".join(piece if number % 2 else sanitized(piece) for number, piece in enumerate(pieces))

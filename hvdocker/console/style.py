@@ -1,5 +1,5 @@
-"""The consoles: results go to stdout, everything else to stderr, as plain text where there is no terminal.
-All text is sanitized, wherever it comes from."""
+"""The consoles: results go to stdout, everything else to stderr. Both print plain text if the stream is no terminal,
+and both sanitize all text, wherever it comes from."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ RANK_COLOURS = ("cyan", "magenta", "green", "yellow", "blue", "bright_red", "bri
 
 
 class SanitizedConsole(Console):
-    """Removes control sequences from everything that is printed.
+    """A console that removes control sequences from everything that is printed.
 
-    Everything passes `render`, so no caller can forget it. Control segments (the cursor) are rich's own and
-    pass unchanged."""
+    All output passes through `render`, so no caller can forget to sanitize. Control segments (such as cursor
+    movements) come from rich itself and pass unchanged."""
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         for segment in super().render(renderable, options):
@@ -39,12 +39,13 @@ def err() -> Console:
 
 
 def write_script(text: str) -> None:
-    """Write a script to stdout: unchanged to a file or a pipe, sanitized to a terminal."""
+    """Write a shell script to stdout: unchanged to a file or a pipe, sanitized to a terminal."""
     sys.stdout.write(sanitized(text) if sys.stdout.isatty() else text)
 
 
 def _console(stream: TextIO) -> Console:
-    """Return a console for the stream. A pipe gets wide tables instead of wrapped ones.
+    """Return a console for the stream. A file or pipe gets tables of up to 200 columns, so that rows are not
+    wrapped.
 
     rich itself honours NO_COLOR and detects whether the stream is a terminal."""
     width = None if stream.isatty() else 200

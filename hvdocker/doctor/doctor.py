@@ -44,7 +44,9 @@ Problems = dict[str, dict[str, tuple[HvdockerError, ...]]]  # by host, then by c
 
 @dataclass(frozen=True)
 class DoctorOptions:
-    """`is_deep`: also measure the bandwidth between hosts. `is_cheap`: only probe each host once; start no
+    """Which checks the doctor runs.
+
+    `is_deep`: also measure the bandwidth between hosts. `is_cheap`: only read facts from each host; start no
     container, and try no connection between hosts."""
 
     accept_new_host_keys: bool = False
@@ -104,7 +106,9 @@ def _between(
 
 
 def examine_interfaces(links: Mapping[str, HostLink], placed: Mapping[str, HostPlan]) -> dict[str, Finding]:
-    """Return a finding by host on its training interface. Hosts of a local cluster have none."""
+    """Return, by host, the finding about the network interface over which the host trains.
+
+    `placed` has the plan of each host with its training address. Hosts of a local cluster are left out."""
     from hvdocker.transport.pool import for_each_host
 
     addresses = {name: place.address for name, place in placed.items() if not place.host.is_local}
@@ -117,8 +121,10 @@ def examine_interfaces(links: Mapping[str, HostLink], placed: Mapping[str, HostP
 
 
 def _is_up_on(name: str, inventory: Inventory, state: ClusterState) -> bool:
-    """Return whether a worker should be on the host. A cluster that was started with some slots only, and has
-    them, needs no worker on the other hosts."""
+    """Whether the host has a worker or should have one.
+
+    A cluster that is not up needs no worker. A cluster that was created for a number of slots (`up -np 6`) and has
+    them needs no worker on the other hosts."""
     workers = state.workers()
     return name in workers or (bool(workers) and not is_complete(inventory, state))
 
@@ -130,7 +136,10 @@ def _say(env: Env, text: str, host: str | None = None) -> None:
 def _examine(
     env: Env, inventory: Inventory, session: Session, outcomes: HostOutcomes[HostSeen], placed: Mapping[str, HostPlan]
 ) -> dict[str, HostFacts]:
-    """Examine every host. The hosts of a local cluster are one machine, which is examined once."""
+    """Return the facts of every host in the inventory.
+
+    `placed` has the plans of the hosts on which a trial container may be started; the cheap checks pass none. The
+    hosts of a local cluster are one machine, which is examined once."""
     from hvdocker.transport.pool import for_each_host
 
     examiner = Examiner(inventory, env.maker(), env.now, env.entropy)
@@ -155,7 +164,9 @@ def _examine(
 
 
 def _placed(inventory: Inventory, state: ClusterState) -> tuple[dict[str, HostPlan], Problems]:
-    """Return each host's plan, and the problems found. A host that cannot be planned has only problems."""
+    """Plan the observed hosts. Return the plan of each host, and the problems by host and check.
+
+    A host that cannot be planned has no plan, only problems."""
     problems: Problems = {}
     try:
         placed = host_plans(inventory, state, scope_with_other_hosts(inventory, state))
@@ -182,7 +193,9 @@ def _note_ports(session: Session, state: ClusterState, placed: Mapping[str, Host
 
 
 def _note(problems: Problems, check: str, errors: list[HvdockerError], everyone: list[str]) -> None:
-    """File errors by host and check. An error that names no host concerns every host."""
+    """Add the errors to `problems`, under their host and `check`.
+
+    An error that names no host is added to every host in `everyone`."""
     for error in errors:
         for name in [error.host] if error.host else everyone:
             of_host = problems.setdefault(name, {})
@@ -190,7 +203,9 @@ def _note(problems: Problems, check: str, errors: list[HvdockerError], everyone:
 
 
 def _missing_image_bytes(state: ClusterState, seen: HostSeen | None) -> int:
-    """Return the image's size if the host lacks it and another engine has it, else 0."""
+    """Return how many bytes the cluster's image will take on a host that lacks it.
+
+    Return 0 if the host has the image, or if its size is unknown because no other engine has it."""
     if seen is None or seen.image is not None:
         return 0
     known = [state.controller_image, *(host.image for host in state.hosts.values())]

@@ -1,4 +1,4 @@
-"""Gathers the facts about one host. Each fact is tried separately, so that one failure hides no other."""
+"""Gathers the facts about one host. Each fact is gathered separately, so that one failure hides no other fact."""
 
 from __future__ import annotations
 
@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Examiner:
-    """Gathers facts for an inventory. `maker` identifies the user, `now` is the controller's clock in
-    seconds."""
+    """Gathers facts about the hosts of an inventory.
+
+    `maker` identifies the user. `now` returns the controller's time in seconds. `entropy` returns random bytes."""
 
     inventory: Inventory
     maker: Maker
@@ -36,17 +37,17 @@ class Examiner:
     def examine(
         self, link: HostLink, seen: HostSeen | None, unfit: HvdockerError | None, place: HostPlan | None
     ) -> HostFacts:
-        """Return all facts about the host. Errors are collected in `failures`, not raised.
+        """Return all facts about the host. Errors are collected in `failures` of the result, not raised.
 
-        `seen` is the result of the ordinary observation; where that failed it is None, and `unfit` is the
-        error. Without `place` (the cheap checks, or a host that cannot be placed) no trial container is
-        started and the code is not looked at."""
+        `seen` is the result of the ordinary observation. If the observation failed, `seen` is None and `unfit` is the
+        error. `place` is the host's plan. It is None for the cheap checks, or if the host cannot be planned. Then no
+        trial container is started, and the code on the host is not examined."""
         from hvdocker.doctor.facts.gather import DEFAULT_DOCKER_ROOT, Attempts, see_clock, see_engine, see_machine
         from hvdocker.locks.held_locks import run_lock_command
         from hvdocker.transport.ssh.link import SshLink
 
         attempts = Attempts(link.name)
-        info: Mapping[str, Any] | None = None  # Any: the engine's JSON
+        info: Mapping[str, Any] | None = None  # Any: parsed JSON
         engine: EngineState | None = None
         if seen:
             info = attempts.attempt("asking the engine who it is", lambda: link.engine().info())
@@ -81,8 +82,10 @@ class Examiner:
         return replace(health, trial=trial, code=code)
 
     def _try(self, health: HostFacts, link: HostLink, place: HostPlan) -> TrialResult | None:
-        """Run the trial container in the image of the ranks. Return None where the host has no such image:
-        the doctor ships none. On a host with GPUs any other hvdocker image serves to test `--gpus`."""
+        """Run the trial container, and return None if the host has no image for it. The doctor ships no image.
+
+        The image is the one that ranks run in. If it is missing on a host with GPUs, any other hvdocker image is
+        used, to test at least `--gpus`."""
         from hvdocker.doctor.facts.trial_container import any_own_image, try_container
 
         has_gpus = bool(place.seen.gpus)
@@ -103,9 +106,9 @@ class Examiner:
 
 
 def _rank_image(place: HostPlan) -> str | None:
-    """Return the id of the image that ranks run in: the running worker's, else the cluster's.
+    """Return the id of the image that ranks run in: the image of the running worker, else the cluster's image.
 
-    None where the cluster's image is missing or is not made for hvdocker."""
+    Return None if there is no running worker and the cluster's image is missing or not made for hvdocker."""
     worker = place.seen.worker(place.name)
     if worker and worker.role == names.ROLE_WORKER and worker.is_running:
         return worker.image_id

@@ -1,5 +1,6 @@
-"""The preflight of `run`: the doctor's cheap checks before anything is created. A BAD finding becomes an
-error with the doctor's text, command and fix."""
+"""The preflight of `run`: the doctor's cheap checks before anything is created.
+
+A BAD finding becomes an error with the finding's text, command and fix."""
 
 from __future__ import annotations
 
@@ -17,10 +18,10 @@ from hvdocker.placement.slots import SlotRequest
 def run_preflight(
     env: Env, located: Located, accept_new_host_keys: bool, request: SlotRequest | None
 ) -> SlotRequest | None:
-    """Raise an error if hosts are not fit to train; send warnings as note events.
+    """Raise an error if hosts are not fit to train. Warnings are sent as note events.
 
-    With a `request` (some slots only), unfit hosts that it does not name are left out instead. Return the
-    request with these hosts added to `exclude`, or None if there was no request."""
+    Without a `request`, all hosts must be fit. With a `request` for some slots only, unfit hosts that it does not
+    name are left out instead. Return the request with these hosts added to `exclude`, or None without a request."""
     report = doctor(env, located, DoctorOptions(accept_new_host_keys, is_cheap=True))
     errors = report_errors(report)
     spared = _hosts_to_leave_out(located, request, errors)
@@ -34,8 +35,10 @@ def run_preflight(
 
 
 def _hosts_to_leave_out(located: Located, request: SlotRequest | None, errors: list[HvdockerError]) -> set[str]:
-    """Return the unfit hosts that the request can do without. Empty where no other host would be left: then
-    the hosts' own errors explain more than "not enough slots"."""
+    """Return the unfit hosts that the request can do without: those that it does not name.
+
+    Return an empty set if no usable host would be left. Then the hosts' own errors are raised, which explain more
+    than "not enough slots"."""
     if request is None:
         return set()
     named = {*request.include, *(share.host for share in request.exact)}
@@ -45,7 +48,9 @@ def _hosts_to_leave_out(located: Located, request: SlotRequest | None, errors: l
 
 
 def report_errors(report: DoctorReport) -> list[HvdockerError]:
-    """Return every BAD finding about hosts as an error. Pairs are left out: the cheap checks try none."""
+    """Return every BAD finding of the report as an error, except findings about pairs of hosts.
+
+    The preflight has no such findings, because the cheap checks try no pairs."""
     return [_error(host, finding) for host, finding in _findings_marked(report, Mark.BAD)]
 
 

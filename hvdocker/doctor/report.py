@@ -1,4 +1,4 @@
-"""The doctor's report: a mark for every check, with its evidence and the one command that fixes it. Pure."""
+"""The doctor's report: a mark for every check, with its evidence and a command or advice that fixes it. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from hvdocker.errors import ExitCode
 
 
 class Mark(Enum):
-    """`BAD` stops training, `WARN` slows it or may break it, `UNKNOWN` could not be determined."""
+    """How bad a finding is: `BAD` stops training, `WARN` slows it down or may break it.
+
+    `UNKNOWN` means that the check gave no result."""
 
     GOOD = "good"
     WARN = "warn"
@@ -20,8 +22,11 @@ class Mark(Enum):
 
 @dataclass(frozen=True)
 class Finding:
-    """The result of one check. `shown` is short enough for a table cell. `command` lets the user see the
-    evidence; `fix` is the command or advice that solves the problem."""
+    """The result of one check.
+
+    `shown` is short enough for a table cell. `command` lets the user see the evidence. `fix` is the command or advice
+    that solves the problem. `is_unreachable` means that the host could not be reached, which has its own exit
+    code."""
 
     check: str
     mark: Mark
@@ -40,8 +45,9 @@ class HostReport:
 
 @dataclass(frozen=True)
 class PairReport:
-    """What containers on host `start` can reach on host `end`. `bits_per_s` is None where it was not measured
-    (only `--deep` measures)."""
+    """What containers on host `start` can reach on host `end`.
+
+    `bits_per_s` is the measured bandwidth. It is None if it was not measured: only `doctor --deep` measures."""
 
     start: str
     end: str
@@ -51,7 +57,10 @@ class PairReport:
 
 @dataclass(frozen=True)
 class DoctorReport:
-    """All findings. Those in `across` compare the hosts with each other, so each concerns all of them."""
+    """All findings of one run of the doctor.
+
+    `hosts` has the findings about single hosts, `pairs` those about connections between two hosts. `across` has those
+    that compare all hosts with each other."""
 
     cluster: str
     hosts: tuple[HostReport, ...]
@@ -65,7 +74,9 @@ class DoctorReport:
 
     @property
     def exit_code(self) -> ExitCode:
-        """Only BAD findings change the exit code; an unreachable host outranks an unfit one."""
+        """The exit code of `doctor`: OK if no finding is BAD.
+
+        If a host is unreachable the code is UNREACHABLE, even if other hosts are unfit."""
         bad = [finding for finding in self.findings if finding.mark is Mark.BAD]
         if any(finding.is_unreachable for finding in bad):
             return ExitCode.UNREACHABLE
@@ -83,7 +94,7 @@ class DoctorReport:
 
 
 def worst_mark(marks: Iterable[Mark]) -> Mark:
-    """Return the first of BAD, WARN and UNKNOWN that occurs, else GOOD."""
+    """Return the worst of the marks: BAD, else WARN, else UNKNOWN, else GOOD."""
     seen = set(marks)
     return next((mark for mark in (Mark.BAD, Mark.WARN, Mark.UNKNOWN) if mark in seen), Mark.GOOD)
 

@@ -22,15 +22,18 @@ def put_files(engine: APIClient, container: str, files: Iterable[FileSpec], uid:
 def put_initial_files(
     engine: APIClient, container: str, files: Iterable[FileSpec], uid: int, gid: int, passwd: str
 ) -> None:
-    """Put all files of a new container before its first start, in one archive, because the engine mounts the
-    container's file system for every archive. `passwd` is /etc/passwd of the image; the container's user is
-    added to it, because sshd and ssh require an entry."""
+    """Put all files of a new container before its first start, as a single archive, because the engine mounts the
+    container's file system for every archive.
+
+    `passwd` is the text of /etc/passwd in the image. A line for the container's user is added to it, because sshd
+    and ssh require one."""
     users = [] if uid == 0 else [FileSpec("etc/passwd", with_user(passwd, uid, gid), 0o644)]
     engine.put_archive(container, "/", _pack(files, uid, gid, names.CONTAINER_FOLDER.lstrip("/"), users))
 
 
 def put_secrets(engine: APIClient, container: str, job: str, values: Mapping[str, bytes], uid: int, gid: int) -> None:
-    """Put the secrets of a job into its own folder, readable by the container's user only."""
+    """Put the secrets of a job into the job's folder below /run/hvdocker/secrets, readable by the container's user
+    only. `values` has the secrets by name."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as tar:
         for folder in ("secrets", f"secrets/{job}"):
@@ -41,8 +44,8 @@ def put_secrets(engine: APIClient, container: str, job: str, values: Mapping[str
 
 
 def read_secrets(engine: APIClient, container: str, job: str) -> dict[str, bytes]:
-    """Return the secrets of a job in a container (see `put_secrets`), by name. Empty if they were removed, as
-    at the end of the job."""
+    """Return the secrets of a job in a container (see `put_secrets`), by name. Empty if the secrets were removed,
+    which happens when the job ends."""
     files = read_files(engine, container, f"{names.SECRETS_FOLDER}/{job}")
     return {name.rpartition("/")[2]: value for name, value in files.items()}
 
@@ -53,13 +56,14 @@ def read_text(engine: APIClient, container: str, path: str) -> str | None:
 
 
 def read_texts(engine: APIClient, container: str, path: str) -> dict[str, str]:
-    """Return the text of a file, or of all files in a folder, by path relative to the parent of `path`."""
+    """Return the text of a file, or of all files in a folder. Keys are paths relative to the parent folder of
+    `path`. Empty if there is no such path."""
     found = read_files(engine, container, path)
     return {name: data.decode("utf-8", "replace") for name, data in found.items()}
 
 
 def read_files(engine: APIClient, container: str, path: str) -> dict[str, bytes]:
-    """Like `read_texts`, but return bytes. Empty if there is no such path."""
+    """Return the same as `read_texts`, but as bytes. Empty if there is no such path."""
     from docker.errors import NotFound
 
     try:
@@ -72,7 +76,8 @@ def read_files(engine: APIClient, container: str, path: str) -> dict[str, bytes]
 
 
 def _pack(files: Iterable[FileSpec], uid: int, gid: int, top: str, roots: Iterable[FileSpec] = ()) -> bytes:
-    """Return a tar archive of `files`, below `top` and owned by `uid`, and of `roots`, owned by root."""
+    """Return a tar archive. `files` are placed below the folder `top` and belong to `uid` and `gid`; `roots` are
+    placed at the top of the archive and belong to root."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as tar:
         for file in roots:

@@ -1,8 +1,8 @@
 """Commands to run in a container: checks, and scripts that signal the ranks of a job or the processes of an
 `exec`.
 
-A process is identified by a variable in its environment, which its children inherit. A process id alone is
-not enough: another process may have it by now. Pure."""
+A process is identified by a variable in its environment, which its children inherit. A process id alone is not
+enough, because the id of an ended process may be reused. Pure."""
 
 from __future__ import annotations
 
@@ -32,12 +32,14 @@ _ALL_PROCESSES = 'cd /proc && set -- "$1" "$2" [0-9]*; cd /;'
 
 
 def check_sshd(address: str, port: int, seconds: int) -> Command:
-    """Wait for an SSH server: exit code 0 as soon as it sends its banner, 1 if it does not in that time."""
+    """Return the command that waits for an SSH server. It exits with 0 as soon as the server sends its banner, and
+    with 1 if that does not happen within `seconds`."""
     return command(CHECK_PROGRAM, "sshd", address, str(port), str(seconds))
 
 
 def check_mesh(members: Iterable[str]) -> Command:
-    """Log in to each of the given members by ssh: exit code 0 if all logins work, else 1."""
+    """Return the command that logs in by ssh to the workers of the given hosts. It exits with 0 if all logins
+    work, else with 1."""
     return command(CHECK_PROGRAM, "mesh", *members)
 
 
@@ -47,12 +49,14 @@ def ranks_folder(job: str) -> str:
 
 
 def signal_ranks(signal: str, job: str, pids: Iterable[int]) -> Command:
-    """Signal those processes that belong to the job, and print their ids. Signal 0 only prints."""
+    """Return the command that signals those of the processes `pids` that belong to the job, and prints their ids.
+    With signal `0` it only prints."""
     return shell(_SIGNAL_SCRIPT, signal, f"{JOB_VARIABLE}={job}", *map(str, pids))
 
 
 def signal_exec(signal: str, token: str) -> Command:
-    """Signal all processes that were started by the `exec` with this token, and print their ids."""
+    """Return the command that signals all processes that the `exec` with this token started, and prints their ids.
+    With signal `0` it only prints."""
     return shell(f"{_ALL_PROCESSES}{_SIGNAL_SCRIPT}", signal, f"{EXEC_VARIABLE}={token}")
 
 

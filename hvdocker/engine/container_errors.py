@@ -15,10 +15,11 @@ _REMOVAL_STATES = ("removing", "dead")
 
 @contextmanager
 def translating_container_errors(link: HostLink, container: str, what: str) -> Iterator[None]:
-    """Like `translating_errors`, but raise JobStopped if the container was removed.
+    """Translate exceptions as `translating_errors` does, but raise JobStopped if the container was removed.
 
-    The engine's answer for a container that is being removed depends on how far the removal is (404, 409, or
-    500 for missing files), so after an API error the engine is asked whether the container exists."""
+    The engine's answer for a container that is being removed depends on how far the removal is: 404, 409, or 500
+    for missing files. So after any API error the engine is asked whether the container still exists. `what` says
+    what is being done, for the error message."""
     from docker.errors import APIError
 
     with translating_errors(link.name, what):

@@ -24,7 +24,7 @@ OnOutput = Callable[[bytes, bool], None]
 
 @dataclass(frozen=True)
 class GracePeriod:
-    """How long processes may run after SIGTERM, and the clock by which that is measured."""
+    """How long processes may run after SIGTERM (`grace_s`), and the functions that measure this time and wait."""
 
     grace_s: float
     clock: Callable[[], float] = time.monotonic
@@ -33,7 +33,8 @@ class GracePeriod:
 
 @dataclass(frozen=True)
 class ContainerCommand:
-    """A command to run in a container. `token` goes into its environment and identifies its processes."""
+    """A command to run in a container. `token` is put into the environment of the command, so that its processes
+    can be found and ended later (`end_exec`)."""
 
     argv: tuple[str, ...]
     workdir: str
@@ -58,7 +59,8 @@ def stream_in_container(link: HostLink, container: str, what: ContainerCommand, 
 
 
 def end_exec(link: HostLink, container: str, token: str, patience: GracePeriod) -> None:
-    """Send SIGTERM to all processes of an `exec`, and SIGKILL to those left after the grace period."""
+    """Send SIGTERM to all processes of the `exec` with this token, and SIGKILL to those that still run after the
+    grace period."""
 
     def signal(number: str) -> list[int]:
         return _numbers(exec_in_container(link, container, list(signal_exec(number, token).argv))[1])
@@ -67,7 +69,8 @@ def end_exec(link: HostLink, container: str, token: str, patience: GracePeriod) 
 
 
 def end_ranks(link: HostLink, container: str, job: str, patience: GracePeriod) -> int:
-    """End the ranks of a job in a container, like `end_exec`; return how many were running."""
+    """Send SIGTERM to the ranks of a job in a container, and SIGKILL to those that still run after the grace
+    period. Return how many ranks were running."""
     pids = _rank_pids(link, container, job)
 
     def signal(number: str) -> list[int]:
@@ -119,7 +122,8 @@ def exec_in_container(link: HostLink, container: str, argv: list[str]) -> tuple[
 def exec_output(engine: APIClient, container: str, argv: list[str]) -> tuple[int, str]:
     """Run a command in a running container; return its exit code, and its output and errors as one text.
 
-    For the actions of steps, whose caller translates the engine's exceptions."""
+    Exceptions of the engine are not translated here. This function is for the actions of steps; the code that
+    carries out a plan translates the exceptions of all its actions."""
     made = engine.exec_create(container, argv)["Id"]
     output: bytes = engine.exec_start(made)
     return engine.exec_inspect(made)["ExitCode"], output.decode("utf-8", "replace")

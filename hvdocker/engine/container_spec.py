@@ -19,7 +19,11 @@ ROOT_CAPABILITIES = ("SETUID", "SETGID", "SYS_CHROOT", "DAC_OVERRIDE")
 
 @dataclass(frozen=True)
 class ContainerSpec:
-    """Everything that decides how a container of hvdocker is created. A limit of None means no limit."""
+    """Everything that decides how a container of hvdocker is created.
+
+    `address` is the container's IPv4 address in `network`; None means no fixed address. `binds` are mounts as the
+    docker CLI writes them. `memory_bytes` and `cpus` are limits; None means no limit. `shm_bytes` is the size of
+    /dev/shm; None means the engine's default. `restart` is the engine's restart policy."""
 
     name: str
     image: str
@@ -48,7 +52,8 @@ class ContainerSpec:
         return ROOT_CAPABILITIES if self.uid == 0 else ()
 
     def fingerprint(self) -> str:
-        """Return a hash that is equal for equal containers, independent of the user and the version."""
+        """Return a hash of the specification, by which `up` detects a worker that has to be replaced. Labels that
+        do not change how the container works are left out, such as its owner and the version of hvdocker."""
         fields = asdict(self)
         ignored = (
             names.LABEL_SPEC,
@@ -59,8 +64,8 @@ class ContainerSpec:
             names.LABEL_JOINED,
             names.LABEL_SHARE,
         )
-        # The format of the time when containers had all GPUs or none, so that containers without GPUs keep
-        # their fingerprint and need not be replaced.
+        # Earlier versions had the field `has_gpus` instead of `devices`. It is used again for containers without
+        # GPUs, so that they keep their fingerprint and need not be replaced.
         if not fields["devices"]:
             del fields["devices"]
             fields["has_gpus"] = False
@@ -78,7 +83,8 @@ class ContainerSpec:
 
 
 def create_body(spec: ContainerSpec, extra_labels: Mapping[str, str]) -> dict[str, Any]:
-    """Return the body of POST /containers/create. Any: it is JSON."""
+    """Return the body of the API request POST /containers/create. `extra_labels` are added to the labels of
+    `spec`. Values are `Any` because the body is JSON."""
     host: dict[str, Any] = {  # Any: as above
         "NetworkMode": spec.network,
         "Binds": list(spec.binds),
@@ -118,13 +124,15 @@ def create_body(spec: ContainerSpec, extra_labels: Mapping[str, str]) -> dict[st
 
 
 def _device_request(devices: tuple[str, ...]) -> dict[str, Any]:
-    """Any: JSON."""
+    """Return the entry of the API's `DeviceRequests` that gives a container these GPUs. Values are `Any` because
+    the entry is JSON."""
     which = {"Count": -1} if devices == ALL_DEVICES else {"DeviceIDs": list(devices)}
     return {"Driver": "", **which, "Capabilities": [["gpu"]]}
 
 
 def create_command(spec: ContainerSpec) -> Command:
-    """Return the equivalent `docker create …`, for users and for --script."""
+    """Return the `docker create` command that is equivalent to `create_body`, for the script that `--dry-run
+    --script` prints."""
     argv = ["docker", "create", "--name", spec.name, "--user", f"{spec.uid}:{spec.gid}", "--init"]
     for group in spec.groups:
         argv += ["--group-add", str(group)]

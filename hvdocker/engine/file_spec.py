@@ -1,4 +1,4 @@
-"""A file in a container, and the container's user in /etc/passwd. Pure."""
+"""The description of a file in a container, and the entry of the container's user in /etc/passwd. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ HOME = f"{names.CONTAINER_FOLDER}/home"
 
 @dataclass(frozen=True)
 class FileSpec:
-    """A file in a container. `path` is relative to /run/hvdocker. A folder has the content None."""
+    """A file or folder in a container. `path` is relative to /run/hvdocker; only that of /etc/passwd is relative
+    to /. `content` is None for a folder."""
 
     path: str
     content: str | None
@@ -27,7 +28,8 @@ def passwd_line(uid: int, gid: int) -> str:
 
 
 def with_user(passwd: str, uid: int, gid: int) -> str:
-    """Return the text of /etc/passwd with the container's user added. Root is already in it."""
+    """Return the text of /etc/passwd with an entry for the container's user. For root (uid 0) the text is returned
+    unchanged, because root already has an entry."""
     if uid == 0:
         return passwd
     kept = [line for line in passwd.splitlines(keepends=True) if not line.startswith("hvd:")]

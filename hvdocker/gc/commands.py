@@ -1,4 +1,5 @@
-"""The script that lists run folders and stale feeds on a host, and its parser. It only reads. Pure."""
+"""The script that lists leftovers on a host, and its parser. It lists run folders (cluster folders that `run`
+made) and stale feeds (folders of image transfers between hosts). It only reads. Pure."""
 
 from __future__ import annotations
 
@@ -37,12 +38,14 @@ echo "done"
 
 
 def list_leftovers(host: str) -> Command:
-    """Return the command. It prints `run CLUSTER MARK` and `feed PATH` lines, and at the end `done`."""
+    """Return the command that lists leftovers on the host. It prints `run CLUSTER MARK` and `feed PATH` lines, and
+    at the end `done`."""
     return shell(_SCRIPT, host, "/var/tmp")
 
 
 def read_leftovers(text: str) -> tuple[tuple[RunFolder, ...], tuple[str, ...]] | None:
-    """Return run folders and stale feeds, or None if the script did not run to its end."""
+    """Parse the output of `list_leftovers`. Return the run folders and the paths of stale feeds, or None if the
+    script did not run to its end."""
     answer = read_probe(text)
     if not answer.is_complete:
         return None
@@ -51,7 +54,8 @@ def read_leftovers(text: str) -> tuple[tuple[RunFolder, ...], tuple[str, ...]] |
 
 
 def _folder(line: str) -> RunFolder | None:
-    """Parse a `run` line; None if no run of hvdocker can have made the folder."""
+    """Parse `CLUSTER MARK` from a `run` line. Return None if these names cannot come from hvdocker, so that the
+    folder is left alone."""
     cluster, _, mark = line.partition(" ")
     token, owner = names.read_run_mark(mark)
     is_ours = not names.cluster_name_problem(cluster) and re.fullmatch(r"[0-9a-f]+", token)

@@ -1,4 +1,5 @@
-"""The verb `gc`: removes what is no longer used. As in `down`, outputs of dead runs are fetched first."""
+"""The verb `gc`: removes what is no longer used. As in `down`, the outputs of a dead run (a cluster whose
+`hvdocker run` is gone) are fetched before it is removed."""
 
 from __future__ import annotations
 
@@ -28,7 +29,9 @@ Show = Callable[[Plan], None]
 
 @dataclass(frozen=True)
 class GcOptions:
-    """`is_sure`: do not ask. `discards`: do not fetch outputs. `is_forced`: also what other owners left."""
+    """The flags of `gc`. `is_sure`: do not ask the user. `discards`: do not fetch outputs. `with_images`: also
+    remove images that no container uses. `is_forced`: also remove what other owners left. `lock_wait_s`: how long
+    to wait for locks."""
 
     is_sure: bool = False
     discards: bool = False
@@ -41,7 +44,8 @@ class GcOptions:
 
 @dataclass
 class GcReport:
-    """What was planned and done; `runs` are the clusters of removed runs, `fetched` their jobs' outputs."""
+    """The result of `gc`. `plan` is what was planned. `runs` are the clusters of the dead runs that `gc` set out
+    to remove, `fetched` the outputs of their jobs, by job. `errors` says what could not be reached or removed."""
 
     plan: Plan
     runs: tuple[str, ...] = ()
@@ -51,7 +55,9 @@ class GcReport:
 
 @dataclass(frozen=True)
 class _Unused:
-    """Dead runs by cluster name, the plan for everything else, and the errors of unseen hosts."""
+    """What is no longer used. `runs` has the dead runs by cluster name, each with its own inventory and the plan
+    that removes it. `rest` is the plan that removes everything else. `errors` are those of hosts that could not be
+    observed."""
 
     runs: Mapping[str, tuple[Located, ClusterToRemove]]
     rest: Plan
@@ -62,7 +68,8 @@ class _Unused:
 
 
 def gc(env: Env, located: Located, options: GcOptions, show: Show = lambda plan: None) -> GcReport:
-    """Look, show the plan, ask, and remove. Hosts that cannot be reached are errors in the report."""
+    """Find what is unused, show the plan, ask the user, and remove it. Hosts that cannot be reached become errors
+    in the report. A dry run only shows the plan."""
     cluster = located.inventory.cluster
     with connected(env, located, options.accept_new_host_keys, must_all=False) as session:
         clear_dead_locks(env, located, session.links, options.is_dry_run)
@@ -93,7 +100,8 @@ def _find_unused(
 
 
 def _removable_runs(env: Env, found: Mapping[str, HostLeftovers], options: GcOptions) -> list[DeadRun]:
-    """Return the dead runs of this user, or with --force of all users."""
+    """Return the dead runs of this user, or with --force of all users. Each run that is left alone is reported to
+    the listener."""
     mine = []
     for run in dead_runs(found):
         if options.is_forced or run.is_of(env.maker().owner):
@@ -113,10 +121,11 @@ def _look_at_run(
 
 def _confirmed(env: Env, found: _Unused, options: GcOptions) -> _Unused:
     """Ask the user, and return what may be removed. Each run with a job that still trains is asked about
-    separately; the rest is confirmed as a whole."""
+    separately; the rest is confirmed as a whole. If some host could not be observed, runs that still train are
+    kept without a question."""
     running = {name: sight.running() for name, (_, sight) in found.runs.items() if sight.running()}
     if found.errors and running:
-        # Its client may be alive, with a ticket only on a host that could not be observed.
+        # The client of such a run may be alive, with its ticket on a host that could not be observed.
         for name in running:
             text = f"left alone: {name} still trains, and not every host could be asked who wants it"
             env.listener(Event("note", text))
@@ -166,14 +175,15 @@ def _was_confirmed(before: tuple[Located, ClusterToRemove] | None, now: tuple[Lo
 
 
 def _without_duplicates(errors: tuple[HvdockerError, ...]) -> list[HvdockerError]:
-    """Remove duplicates: a host that failed in both observations is reported once."""
+    """Return the errors without duplicates: a host that failed in both observations is reported once."""
     return list({(error.host, error.what): error for error in errors}.values())
 
 
 def _remove_run(
     env: Env, own: Located, session: Session, sight: ClusterToRemove, held: HeldLocks, report: GcReport
 ) -> None:
-    """Remove one run. If its outputs cannot be fetched, nothing of it is removed; other runs still are."""
+    """Fetch the outputs of one dead run, then remove the run. If the outputs cannot be fetched, the error is added
+    to the report and nothing of this run is removed; other runs still are. Raises if the lock was lost."""
     try:
         done = fetch_and_remove(env, own, session, sight, held)
     except HvdockerError as error:

@@ -1,4 +1,5 @@
-"""What hvdocker has left on a host, of all clusters, and which clients are alive. Decides nothing."""
+"""What hvdocker has left on a host, for all clusters, and which clients are alive. Only data: plan.py decides what
+is removed."""
 
 from __future__ import annotations
 
@@ -9,7 +10,8 @@ from hvdocker.observe.state import ContainerSeen
 
 @dataclass(frozen=True)
 class RunFolder:
-    """A cluster folder that a `run` made. Token and owner come from the mark `run/<token>@<owner>` in it."""
+    """A cluster folder that a `run` made on a host. `token` identifies that run. Token and owner come from the
+    name of the folder `run/<token>@<owner>` in it."""
 
     cluster: str
     token: str
@@ -26,8 +28,9 @@ class UnusedImage:
 
 @dataclass(frozen=True)
 class HostLeftovers:
-    """All leftovers on one host. `live_tokens` are the tokens of the live tickets there. `feeds` (folders)
-    and `parts` (image tags) come from image transfers, and are too old to be still in use."""
+    """All leftovers on one host, for every cluster. `live_tokens` are the tokens of clients that have a live
+    ticket on this host. `folders` are the cluster folders of runs. `feeds` (folders) and `parts` (tags of
+    incomplete images) come from image transfers, and are too old to be still in use."""
 
     containers: tuple[ContainerSeen, ...] = ()
     live_tokens: frozenset[str] = frozenset()

@@ -25,7 +25,8 @@ _UNTAGGED = "<none>:<none>"
 
 
 def see_leftovers(links: Mapping[str, HostLink], with_images: bool, clears: bool) -> HostOutcomes[HostLeftovers]:
-    """Look at all hosts at once. With `clears` dead tickets are removed while the live ones are listed."""
+    """Look for leftovers on all hosts at once. `with_images`: also look for unused images. `clears`: also remove
+    dead tickets while the live ones are listed."""
     return for_each_host(links, lambda name: _see(links[name], with_images, clears))
 
 
@@ -44,7 +45,7 @@ def _see(link: HostLink, with_images: bool, clears: bool) -> HostLeftovers:
                 lines=result.tail(),
                 fix="a POSIX sh has to be on the PATH",
             )
-        # The tickets on this host itself, whichever host has the queue.
+        # Read only the tickets on this host, whichever host has the queue.
         tickets = read_queue({link.name: link}, {link.name: ("", "")}, clears)
         return HostLeftovers(
             containers=containers,
@@ -65,8 +66,9 @@ def _unused_images(engine: APIClient) -> Iterable[UnusedImage]:
 
 
 def _own_names(image: Mapping[str, Any]) -> list[str]:
-    """Return the tags of hvdocker, or the id of an untagged image. An image that a user built on ours
-    inherits our label, so tags that are not ours are the user's. Any: the engine's JSON."""
+    """Return the tags of an image that hvdocker made, or the id of an image without tags. An image that a user
+    built on an image of hvdocker inherits its label, so its other tags are the user's and are left out. Values are
+    `Any` because they come from the engine's JSON."""
     tags = [tag for tag in image.get("RepoTags") or () if tag != _UNTAGGED]
     ours = [tag for tag in tags if tag.startswith(names.OWN_IMAGE_PREFIXES)]
     return ours if tags else [str(image["Id"])]

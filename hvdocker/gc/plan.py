@@ -1,4 +1,5 @@
-"""Finds dead runs, and plans the removal of everything else that is no longer used. Pure."""
+"""Finds dead runs (clusters whose `hvdocker run` is gone), and plans the removal of everything else that is no
+longer used. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ from hvdocker.plan.plan import Plan, Step, plan_of
 
 @dataclass(frozen=True)
 class DeadRun:
-    """The cluster of a `run` whose client has no live ticket on any host that has something of the run."""
+    """A cluster that a `run` made and that nothing uses any more: no host that has a container or folder of the
+    run has a live ticket of its client."""
 
     cluster: str
     owners: tuple[str, ...]
@@ -28,7 +30,8 @@ class DeadRun:
 
 @dataclass
 class _RunSeen:
-    """What was seen of one cluster of a `run`."""
+    """What was observed of one cluster that a `run` made. `is_live`: its client has a live ticket on one of the
+    hosts."""
 
     owners: set[str]
     hosts: list[str]
@@ -36,11 +39,11 @@ class _RunSeen:
 
 
 def dead_runs(found: Mapping[str, HostLeftovers]) -> list[DeadRun]:
-    """Return the runs without a live ticket. Runs are known by container labels and run folders.
+    """Return the runs without a live ticket. Runs are found by container labels and run folders.
 
-    A ticket is compared with what the same host has, because clients keep their tickets on the hosts of their
-    containers: inventories of different users name different hosts. One live ticket on one host is enough.
-    A cluster that `run --keep` left counts as dead too."""
+    What a host has of a run is compared only with the tickets on the same host. That is enough, because clients
+    keep their tickets on the hosts of their containers; and inventories of different users name different hosts.
+    One live ticket on one host keeps a run alive. A cluster that `run --keep` left counts as dead too."""
     traces: dict[str, _RunSeen] = {}
     for host, here in found.items():
         for cluster, token, owner in _runs_on_host(here):
@@ -69,12 +72,14 @@ def _runs_on_host(here: HostLeftovers) -> Iterator[tuple[str, str, str]]:
 def plan_other_leftovers(
     cluster: str, found: Mapping[str, HostLeftovers], taken: Sequence[str], owner: str | None, is_whole: bool = True
 ) -> Plan:
-    """Plan the removal of all that belongs to no dead run.
+    """Plan the removal of everything unused that does not belong to a dead run.
 
-    `taken` are clusters that are removed as a whole. Only containers of `owner` are removed; None means of
-    all owners. Under the hosts' locks a master that was created but not started has lost its `train`. If not
-    every host answered (`is_whole` is false), such a master stays while one of its workers was not seen,
-    because only its label says that this worker may hold secrets."""
+    `taken` are the clusters of dead runs, which are removed as a whole. Only containers of `owner` are removed;
+    None means of all owners.
+
+    A master that was created but never started is removed: while `gc` holds the hosts' locks, no `train` can be
+    about to start it. If not every host answered (`is_whole` is false), such a master stays if one of its workers
+    was not observed: that worker may hold secrets of the job, and only the label of the master says so."""
     containers: list[Step] = []
     secrets: list[Step] = []
     seen = {host: here.containers for host, here in found.items()}

@@ -15,8 +15,8 @@ from hvdocker.events import Event
 from hvdocker.inventory.locate import Located
 
 HOOK_NAMES = ("pre-up", "post-up", "pre-train", "post-train", "on-failure", "pre-down")
-# In the environment of a hook: the names of the running hooks, outermost first. A verb that a hook calls does
-# not run these again.
+# In the environment of a hook: the names of the running hooks, outermost first. If a hook calls a verb, that verb
+# does not run these hooks again.
 HOOK_VARIABLE = "HVDOCKER_HOOK"
 
 OutputSink = Callable[[bytes], None]
@@ -28,15 +28,17 @@ def discard_output(line: bytes) -> None:
 
 @dataclass
 class VerbExit:
-    """The exit code of a verb that finished without an exception; the verb sets it inside `around`."""
+    """The exit code of a verb that finished without an exception. The verb sets `code` inside `Hooks.around`, and
+    the `post-` hook gets it."""
 
     code: int = 0
 
 
 @dataclass(frozen=True)
 class Hooks:
-    """The hooks of one command. `on_output` receives the lines that they print. `job` and `hosts` are empty
-    until a job has started. With `is_skipped` no hook runs."""
+    """The hooks of one command. `verb` is the name of the command's verb. With `is_skipped` no hook runs.
+    `on_output` receives the lines that hooks print. `job` and `hosts` are those of the job, empty until a job has
+    started."""
 
     env: Env
     located: Located
@@ -47,7 +49,8 @@ class Hooks:
     hosts: tuple[str, ...] = ()
 
     def for_cluster(self, located: Located) -> Hooks:
-        """Return these hooks for another cluster: each `run` has its own."""
+        """Return these hooks for another cluster. The verb `run` needs this, because every `run` creates a cluster
+        of its own."""
         return replace(self, located=located)
 
     def with_job(self, job: str, hosts: tuple[str, ...]) -> Hooks:
@@ -66,13 +69,15 @@ class Hooks:
         self._run_or_note(f"post-{what}", code)
 
     def failed(self, error: BaseException) -> None:
-        """Run the hook `on-failure`. Not after a UsageProblem, because then nothing was tried."""
+        """Run the hook `on-failure` with the exit code of `error`. The hook does not run for a UsageProblem,
+        because then nothing was tried."""
         if not isinstance(error, UsageProblem):
             self._run_or_note("on-failure", exit_code_of(error))
 
     @contextmanager
     def around(self, what: str) -> Iterator[VerbExit]:
-        """Run the `pre-`, `post-` and `on-failure` hooks of a verb that is done when this context ends."""
+        """Run the hook `pre-<what>` before the body and `post-<what>` after it, and `on-failure` if an exception
+        is raised. For a verb that is finished when the body ends."""
         end = VerbExit()
         with self.on_failure():
             self.before(what)
@@ -114,7 +119,10 @@ class Hooks:
             raise _HookFailed(path, how, end.last_lines)
 
     def _find_hook(self, name: str) -> Path | None:
-        """Return the path of the hook, or None if it must not or cannot run. Raise if it is not trusted."""
+        """Return the path of the hook. Raise HvdockerError if its file or folder cannot be trusted.
+
+        None means that the hook is not run: hooks are skipped, the file is missing or not executable, or this
+        command was called from that hook."""
         path = self.located.state / "hooks" / name
         if self.is_skipped or name in self.running or not path.exists():
             return None
@@ -135,11 +143,12 @@ class Hooks:
 
     @property
     def running(self) -> tuple[str, ...]:
-        """The names of the hooks inside which this command was called, outermost first."""
+        """The names of the hooks from which this command was called, outermost first. Empty if no hook called it."""
         return tuple(filter(None, self.env.environ.get(HOOK_VARIABLE, "").split(",")))
 
     def _variables(self, name: str, code: int | None) -> dict[str, str]:
-        """Return the environment of the hook. The job and exit code of an outer hook are removed from it."""
+        """Return the environment of the hook. If another hook called this command, that hook's job and exit code
+        are not passed on."""
         inventory = self.located.inventory
         known = {"HVDOCKER_JOB": self.job, "HVDOCKER_EXIT_CODE": "" if code is None else str(code)}
         around = {each: value for each, value in self.env.environ.items() if each not in known}

@@ -1,4 +1,5 @@
-"""Runs a hook as a process on the controller, without standard input, and checks whether it is trusted."""
+"""Runs a hook as a process on the controller, without standard input, and checks whether the file of a hook can be
+trusted."""
 
 from __future__ import annotations
 
@@ -14,9 +15,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-# How long to read on after the hook has ended. A process that it left running may never close the pipe.
+# How long to read on after the hook has ended. A process that the hook left running may never close the pipe.
 _DRAIN_S = 1.0
-# Time to end after Ctrl-C, which the hook receives too, before it is killed.
+# How long a hook may run on after Ctrl-C, which it receives too; then it is killed.
 _GRACE_S = 5.0
 _LAST_LINES = 10
 
@@ -30,7 +31,8 @@ class HookResult:
 
 
 def run_hook(path: Path, folder: Path, environ: Mapping[str, str], say: Callable[[bytes], None]) -> HookResult:
-    """Run the hook until it ends; `say` gets its output by lines. Raise OSError if it cannot be started."""
+    """Run the hook in `folder` until it ends. `say` gets every line of its output. Raise OSError if the hook
+    cannot be started."""
     process = subprocess.Popen(
         [str(path)], cwd=folder, env=environ, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     )
@@ -69,8 +71,8 @@ class _OutputReader:
 
 
 def is_private_group(uid: int, gid: int) -> bool:
-    """Return whether the user is alone in the group, as in the group of the same name that distributions
-    create for every user."""
+    """Return whether the group has the name of the user and no other members. Many distributions create such a
+    group for every user."""
     try:
         owner, group = pwd.getpwuid(uid).pw_name, grp.getgrgid(gid)
     except KeyError:

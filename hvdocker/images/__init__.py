@@ -1,12 +1,12 @@
 """Images: which image a cluster uses, how it is built, and how it gets onto every host.
 
-`default_image.py` chooses the image where the inventory names none. `plan.py` compares the hosts by image
-content and returns the steps of `steps.py`; `actions.py` carries them out. A step leads to `build/` (build an
-image, or install requirements as one layer on it), to `ship/` (send the missing layers to hosts), or to
-`registry.py` (push from the controller, pull on hosts). `ship/` uses `fan_out/` where hosts pass layers on to
+`default_image.py` chooses the image if the inventory names none. `plan.py` compares the image content of the
+hosts and returns the steps of `steps.py`; `actions.py` carries them out. A step leads to `build/` (build an
+image, or install requirements on it as one layer), to `ship/` (send the missing layers to hosts), or to
+`registry.py` (push from the controller, pull on hosts). `ship/` uses `fan_out/` to let hosts pass layers on to
 each other. `image.py` is the verb `image`, and `requirements.py` parses requirements files.
 
-Pure: `plan.py`, `steps.py`, `requirements.py`, `build/layer_commands.py`, `ship/resumable_parts.py`,
+Pure (no I/O): `plan.py`, `steps.py`, `requirements.py`, `build/layer_commands.py`, `ship/resumable_parts.py`,
 `fan_out/capabilities.py` and `fan_out/commands.py`. To add an image target, touch
 images/doc-hvd/Dockerfile.TARGET, `names.OWN_IMAGES`, `DOCKERFILES` in `build/build.py` and `cli/image.py`. To
 add a step, touch `steps.py`, `ACTIONS` in `actions.py` and the table in `script/script.py`."""

@@ -23,7 +23,7 @@ PULLED = "pulled"
 def prepare(some: list[Step], context: Context) -> Iterator[None]:
     """Open one shipment for all ShipImage steps, so that the image is read once for all hosts.
 
-    After the steps, raises HostUnfit where hosts pulled different builds of the image."""
+    After the steps, raise HostUnfit if hosts pulled different builds of the image."""
     ships = [step for step in some if isinstance(step, ShipImage)]
     with contextlib.ExitStack() as stack:
         if ships:
@@ -59,8 +59,8 @@ def _build_layer(step: BuildLayer, context: Context) -> None:
     ca = site_ca_bundle(os.environ)
 
     def say(line: str) -> None:
-        # Blank lines, which arrive while pip is silent, count too: `report_progress` raises after
-        # Ctrl-C.
+        # Blank lines, which arrive while pip is silent, are reported too: `report_progress` raises after
+        # Ctrl-C, and so ends the build.
         context.report_progress("image", line or step.describe(), step.host)
 
     build_layer(context.engine(step.host), step, ca.read_bytes() if ca else b"", say)

@@ -1,4 +1,4 @@
-"""Chooses the image where the inventory names none."""
+"""Chooses the GPU image or the CPU image for a cluster whose inventory names no image."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from hvdocker.transport.session import Session
 
 
 def with_default_image(located: Located, session: Session) -> Located:
-    """Return `located` with an image: the GPU image where any host has GPUs, else the CPU image.
+    """Return `located` with an image: the GPU image if any host has GPUs, else the CPU image.
 
-    An image that the inventory names is kept, and then no host is asked. Workers of a local cluster get one
-    GPU each or none: they use the GPU image only where the machine has at least as many GPUs as workers."""
+    If the inventory names an image, `located` is returned unchanged and no host is asked. All workers of a
+    local cluster run on one machine: they use the GPU image only if it has at least one GPU for each worker."""
     inventory = located.inventory
     if inventory.has_named_image or not session.links:
         return located

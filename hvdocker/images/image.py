@@ -29,7 +29,11 @@ Show = Callable[[Plan], None]
 
 @dataclass(frozen=True)
 class BuildRequest:
-    """The flags of `image build`. `on` is the name or address of a host; None builds on the controller."""
+    """The flags of `image build`.
+
+    `on` is the host to build on, by its name or its `host:` in the inventory; None builds on the controller.
+    `ca_bundle` has the site's CA certificates, and `wheelhouse` is a folder of preferred wheels. `base` replaces
+    the Debian base image. `cuda_image` has NVIDIA's CUDA 12 toolkit, for the target gpu only."""
 
     target: str = "cpu"
     on: str | None = None
@@ -41,7 +45,10 @@ class BuildRequest:
 
 @dataclass(frozen=True)
 class PushRequest:
-    """The flags of `image push`. `image` None means the inventory's image."""
+    """The flags of `image push`.
+
+    If `image` is None, the inventory's image is pushed. `lock_wait_s` is how long to wait for the locks of the
+    hosts."""
 
     image: str | None = None
     accept_new_host_keys: bool = False
@@ -50,7 +57,7 @@ class PushRequest:
 
 
 def build(env: Env, request: BuildRequest, inventory: Path | None = None) -> str:
-    """Build the requested target and return its tag. Takes no lock."""
+    """Build the requested target and return the tag of the new image. The hosts are not locked."""
     if request.target not in TARGETS:
         raise UsageProblem(f"there is no target {request.target!r}", fix=f"targets are {', '.join(TARGETS)}")
     if request.cuda_image and request.target != "gpu":
@@ -78,10 +85,10 @@ class PushReport:
 
 
 def push(env: Env, located: Located, request: PushRequest, show: Show = lambda plan: None) -> PushReport:
-    """Put the image onto every host of the inventory that lacks it; only missing layers are sent.
+    """Put the image onto every host of the inventory that lacks it, and pass the plan to `show`.
 
-    The hosts are observed without a lock first. Only where something has to be done are they locked, observed
-    again and planned again."""
+    The hosts are first observed without a lock. If there is anything to do and this is no dry run, they are
+    locked, observed again and planned again."""
     inventory = located.inventory
     if inventory.is_local:
         raise UsageProblem("a local cluster's workers share this machine's engine: there is nowhere to push to")

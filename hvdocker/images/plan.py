@@ -1,4 +1,4 @@
-"""Plans how the cluster's image gets onto every host: it is there, is sent or pulled, or is built. Pure."""
+"""Plans how the cluster's image gets onto every host: by sending, pulling or building it if it is missing. Pure."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from hvdocker.plan.plan import CONTROLLER, Plan, Step, plan_of
 
 @dataclass(frozen=True)
 class ImagePlan:
-    """The steps that bring the image to the hosts, the build first.
+    """The steps that bring the image to the hosts: first the steps of `build`, then those of `ship`.
 
-    `image_id` is the id on the engine that has the image; `content` is equal on every engine. Both are None
-    where no host has the image yet."""
+    `image_id` is the image's id on the engine that it is taken from. `content` is a hash of the image that is
+    equal on every engine. Both are None if no engine has the image yet."""
 
     build: tuple[Step, ...] = ()
     ship: tuple[Step, ...] = ()
@@ -32,9 +32,9 @@ class ImagePlan:
 def plan_image(inventory: Inventory, state: ClusterState, placed: Mapping[str, HostPlan]) -> ImagePlan:
     """Return the steps that bring the inventory's image to every host that lacks it.
 
-    Where no engine has the image, hosts pull it from the registry; without a registry it is built, or an
-    error where it is not one of `names.OWN_IMAGES`. Raises for an image of another architecture than the
-    hosts', or one that is not made for hvdocker."""
+    If no engine has the image, hosts pull it from the inventory's registry. Without a registry, the image is
+    built if it is one of `names.OWN_IMAGES`; otherwise an error is raised. Also raises if the image is for
+    another CPU architecture than the hosts have, or is not made for hvdocker."""
     hosts = {name: place.seen for name, place in placed.items()}
     arch = docker_arch(next(iter(hosts.values())).engine.architecture)
     source = _find_source(state, hosts, arch)
@@ -48,10 +48,10 @@ def plan_image(inventory: Inventory, state: ClusterState, placed: Mapping[str, H
 
 
 def runs_image(container: ContainerSeen, place: HostPlan, image: ImagePlan) -> bool:
-    """Return whether the container runs the cluster's image, perhaps with a requirements layer on it.
+    """Whether the container runs the cluster's image, possibly with a requirements layer on top.
 
-    An image id is valid on its own engine only (a configuration digest on a classic engine, a manifest
-    digest with containerd), so the container's id is compared with ids of its own host."""
+    One image can have different ids on two engines: a configuration digest on a classic engine, a manifest
+    digest with containerd. So the container's image id may also be the id that the image has on this host."""
     if image.content is None:
         return False
     if container.requirements_key and container.base_content == image.content:
@@ -62,7 +62,10 @@ def runs_image(container: ContainerSeen, place: HostPlan, image: ImagePlan) -> b
 
 
 def plan_push(inventory: Inventory, state: ClusterState) -> Plan:
-    """Plan `image push`: bring the inventory's image, whatever it is, to every host that lacks it."""
+    """Return the plan of `image push`: bring the inventory's image to every host that lacks it.
+
+    The image need not be made for hvdocker. With a registry, the controller pushes the image and the hosts
+    pull it. Raises if no engine has the image."""
     arch = docker_arch(next(iter(state.hosts.values())).engine.architecture)
     source = _find_source(state, state.hosts, arch)
     if source is None:
@@ -94,15 +97,17 @@ def _steps_to_deliver(
 
 
 def _find_source(state: ClusterState, hosts: Mapping[str, HostSeen], arch: str) -> tuple[str, ImageSeen] | None:
-    """Return where the image is and what it is: on the controller if the hosts can run it, else on the first
-    host that has it. None where no engine has it."""
+    """Return the place to take the image from (CONTROLLER or a host name) and the image there.
+
+    The controller is preferred if its image is for the architecture `arch` of the hosts, else the first host
+    that has the image. Returns None if no engine has the image."""
     own = state.controller_image
     if own and own.architecture == arch:
         return CONTROLLER, own
     for name, seen in hosts.items():
         if seen.image:
             return name, seen.image
-    # The only one, and of the wrong architecture: the caller's error message names it.
+    # Only the controller has the image, for the wrong architecture. The caller raises an error that says so.
     return (CONTROLLER, own) if own else None
 
 

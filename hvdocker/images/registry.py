@@ -1,5 +1,6 @@
-"""Images through a registry: the controller pushes, hosts pull. Credentials are sent with the request that
-needs them and are stored nowhere."""
+"""Sends images through a registry: the controller pushes, hosts pull.
+
+The credentials for the registry are sent with each push or pull, and hvdocker stores them nowhere."""
 
 from __future__ import annotations
 
@@ -25,7 +26,10 @@ Progress = Callable[[int, int], None]
 
 
 def push(engine: APIClient, image: str, registry: str, progress: Progress) -> None:
-    """Push the image. An engine pushes only a tag that names the registry, so it gets one temporarily."""
+    """Push the image to the registry.
+
+    An engine pushes only a tag that starts with the registry's name. So the image has such a tag while it is
+    being pushed."""
     with _temporary_tag(engine, image, registry) as remote:
         repository, tag = _split(remote)
         if remote != full_reference(image):
@@ -35,9 +39,10 @@ def push(engine: APIClient, image: str, registry: str, progress: Progress) -> No
 
 
 def pull(engine: APIClient, step: PullImage, progress: Progress) -> str:
-    """Pull the image and return its content. It gets the image's own name only after it passed the checks.
+    """Pull the image of the step and return its content hash.
 
-    `up` pushes nothing, so the registry may have another build than the plan's source: an error."""
+    The pulled image is tagged as `step.image` only after the checks. Raises if the registry has another build
+    than `step.content`, or if the image lacks the label that `step.needs_label` demands."""
     with _temporary_tag(engine, step.image, step.registry) as remote:
         _pull(engine, remote, progress)
         found = engine.inspect_image(remote)
@@ -51,9 +56,10 @@ def pull(engine: APIClient, step: PullImage, progress: Progress) -> str:
 
 @contextmanager
 def _temporary_tag(engine: APIClient, image: str, registry: str) -> Iterator[str]:
-    """Yield the image's name in the registry, and restore that tag afterwards.
+    """Yield the tag that the image has in the registry, for example `REGISTRY/doc-hvd:cpu`.
 
-    The tag is removed, or moved back to the image that it named before. The image's own name stays."""
+    At the end this tag is removed, or moved back to the image that had it before. If `image` already starts
+    with the registry's name, the tag is the image's own name and stays."""
     remote = remote_reference(image, registry)
     if remote == full_reference(image):
         yield remote
@@ -80,7 +86,9 @@ def _pull(engine: APIClient, remote: str, progress: Progress) -> None:
 
 
 def _check_content(step: PullImage, found: str) -> None:
-    """Raise where the pulled image is another build than the one that the plan's source has."""
+    """Raise if the pulled image, with the content hash `found`, is not the build on `step.source`.
+
+    If `step.content` is None, any build is accepted."""
     if step.content in (None, found):
         return
     here = step.source == CONTROLLER
@@ -103,9 +111,9 @@ def _check_label(image: str, found: Mapping[str, Any]) -> None:
 
 
 def check_same_content(contents: Mapping[str, str]) -> None:
-    """Raise where hosts have different contents: a push between two pulls gives them two builds of one tag.
+    """Raise HostUnfit if hosts pulled different builds of one tag. A push between two pulls can cause that.
 
-    `contents` maps a host to the content of the image that it pulled."""
+    `contents` maps each host to the content hash of the image that it pulled."""
     if len(set(contents.values())) > 1:
         raise HostUnfit(
             "the hosts pulled different builds of the image",
@@ -115,7 +123,9 @@ def check_same_content(contents: Mapping[str, str]) -> None:
 
 
 def credentials() -> dict[str, str] | None:
-    """Return the environment's credentials; with None the SDK uses those that `docker login` stored."""
+    """Return the registry credentials from the environment (USER_VARIABLE, PASSWORD_VARIABLE).
+
+    Returns None if they are not set. Docker's SDK then uses the credentials that `docker login` stored."""
     user, password = os.environ.get(USER_VARIABLE), os.environ.get(PASSWORD_VARIABLE)
     if bool(user) != bool(password):
         raise UsageProblem(f"{USER_VARIABLE} and {PASSWORD_VARIABLE} go together: one of them is empty")
@@ -137,9 +147,10 @@ def _id_of(engine: APIClient, reference: str) -> str | None:
 
 
 def _follow_progress(messages: Iterable[Mapping[str, Any]], what: str, progress: Progress) -> None:
-    """Report progress summed over all layers; raise where the engine reports an error.
+    """Call `progress` with the bytes done and the bytes in total, summed over all layers.
 
-    Any: the engine's JSON, a message per layer and step."""
+    Raises if a message of the engine is an error; the error begins with `what`. Values are `Any` because the
+    messages are the engine's parsed JSON."""
     done: dict[str, int] = {}
     total: dict[str, int] = {}
     for message in messages:

@@ -1,5 +1,7 @@
-"""Parses a requirements file, with the files that it includes, into a value with a key; equal files have
-equal keys. Pure: the caller passes the functions that read files and list wheels."""
+"""Parses a requirements file, and the files that it includes, into a `Requirements` value.
+
+Equal requirements on the same image have equal keys, so an image that has them already is found by its key.
+Pure: the caller passes the functions that read files and list wheels."""
 
 from __future__ import annotations
 
@@ -44,7 +46,11 @@ _KEY_LENGTH = 16
 
 @dataclass(frozen=True)
 class Requirements:
-    """What pip installs. `source` is the path of the file, for messages; it is not part of the key."""
+    """What pip installs.
+
+    `source` is the path of the requirements file, for messages; it is not part of the key. `lines` are the
+    requirements and pip options, `constraints` the lines of files included with `-c`. `wheels` are the package
+    files of all --find-links folders."""
 
     source: str
     lines: tuple[str, ...]
@@ -52,7 +58,9 @@ class Requirements:
     wheels: tuple[Wheel, ...] = ()
 
     def key(self, base: str) -> str:
-        """Return the key of these requirements on an image with the content `base`."""
+        """Return a short hash of these requirements and of the image that they are installed on.
+
+        `base` is the content hash of that image."""
         wheels = sorted((wheel.name, wheel.digest) for wheel in self.wheels)
         asked = json.dumps([base, self.lines, self.constraints, wheels], ensure_ascii=False)
         return hashlib.sha256(asked.encode()).hexdigest()[:_KEY_LENGTH]
@@ -69,9 +77,10 @@ class _RequirementsReader:
 
 
 def parse_requirements(path: PurePath, read: ReadFile, wheels_in: ListWheels) -> Requirements | None:
-    """Parse the file and the files that it includes; None where they require nothing.
+    """Parse the file and the files that it includes. Return None if there is no line for pip to install from.
 
-    Raises one UsageProblem that lists all lines that cannot become part of an image."""
+    If lines cannot become part of an image (an editable package, a local path), raises one UsageProblem that
+    lists all of them."""
     reading = _RequirementsReader(read)
     _read_file(path, reading, reading.lines)
     if reading.problems:
@@ -88,7 +97,9 @@ def parse_requirements(path: PurePath, read: ReadFile, wheels_in: ListWheels) ->
 
 
 def _read_file(path: PurePath, reading: _RequirementsReader, target: list[str]) -> None:
-    """Read one file, and those that it includes, into `target`; constraints go to `reading.constraints`."""
+    """Append the lines of the file, and of the files that it includes with `-r`, to `target`.
+
+    Files that it includes with `-c` go to `reading.constraints`, bad lines to `reading.problems`."""
     before = reading.open_files
     reading.open_files = (*before, path)
     for number, line in _logical_lines(reading.read(path)):
@@ -111,8 +122,9 @@ def _resolve_path(path: PurePath, other: str) -> PurePath:
 
 
 def _logical_lines(text: str) -> list[tuple[int, str]]:
-    """Return the lines with their numbers, as pip reads them: a backslash joins lines, then comments and
-    empty lines are dropped."""
+    """Return the lines as pip reads them, each with its number in the file.
+
+    Lines that end with a backslash are joined with the next one. Comments and empty lines are dropped."""
     found: list[tuple[int, str]] = []
     start, parts = 1, list[str]()
     for number, raw in enumerate([*text.removeprefix("\ufeff").splitlines(), ""], 1):
@@ -132,7 +144,10 @@ def _logical_lines(text: str) -> list[tuple[int, str]]:
 def _problem_of_line(
     line: str, included: re.Match[str] | None, path: PurePath, reading: tuple[PurePath, ...]
 ) -> str | None:
-    """Return why the line cannot become part of an image; None where it can."""
+    """Return why the line cannot become part of an image, or None if it can.
+
+    `included` is the match of a line that includes another file. `reading` are the files being read, to find
+    a file that includes itself."""
     if _URL_CREDENTIALS.search(line):
         return "a user or token in an address would stand in plans and scripts"
     if _VARIABLE.search(line):
@@ -149,7 +164,7 @@ def _problem_of_line(
 
 
 def _is_path(line: str) -> bool:
-    """Return whether pip would look for this requirement on the disk."""
+    """Whether the requirement is a local path or file, which pip would look for on the disk."""
     target = re.split(r"[\s;]", line.rpartition("@ ")[2])[0]
     if "://" in target:
         return target.startswith("file:")

@@ -22,10 +22,10 @@ class BuildImage(Step):
 
 @dataclass(frozen=True)
 class BuildLayer(Step):
-    """Install requirements on an image as one layer.
+    """Install requirements as one layer on top of a base image.
 
-    `base` is the id of the image below on the step's host, `content` the content of that image, equal on
-    every engine. `key` identifies the requirements on that content."""
+    `image` is the name of the new image. `base` is the id of the base image on the step's host, and `content`
+    is its content hash, which is equal on every engine. `key` identifies the requirements on that content."""
 
     image: str
     base: str
@@ -39,7 +39,9 @@ class BuildLayer(Step):
 
 @dataclass(frozen=True)
 class ShipImage(Step):
-    """Send the image from the engine of `source` to the step's host. `size_bytes` 0 means unknown."""
+    """Send the image from the engine of `source` (CONTROLLER or a host name) to the step's host.
+
+    `size_bytes` is 0 if the size is unknown."""
 
     image: str
     source: str
@@ -65,9 +67,9 @@ class PushImage(Step):
 class PullImage(Step):
     """Pull the image from the registry to the step's host.
 
-    `needs_label` demands an image that is made for hvdocker. `content` is the content of the image on
-    `source`, which the pulled image must match; None where no engine has the image, so that any build is
-    accepted."""
+    With `needs_label`, the image must have the label of images that are made for hvdocker. `content` is the
+    content hash of the image on `source`, and the pulled image must have the same. `content` is None if no
+    engine has the image; then any build is accepted."""
 
     image: str
     registry: str
@@ -81,7 +83,9 @@ class PullImage(Step):
 
 @dataclass(frozen=True)
 class RemoveImage(Step):
-    """Remove an image. `reference` is its name, or its id where it has none; `why` is the reason."""
+    """Remove an image from the step's host.
+
+    `reference` is the image's name, or its id if it has no name. `why` is the reason, shown in the plan."""
 
     reference: str
     why: str

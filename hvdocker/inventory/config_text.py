@@ -17,9 +17,9 @@ PlainValue = str | int | float | None
 
 @dataclass(frozen=True)
 class ConfigView:
-    """An inventory, its file, why that file was chosen, and the origin of each top-level key.
+    """An inventory, the path of its file, `why` that file was chosen, and the origin of each top-level key.
 
-    `effective_ssh` has one entry per host in the same order, or none if ~/.ssh/config was not read."""
+    `effective_ssh` has one entry per host, in the order of the hosts. It is empty if ~/.ssh/config was not read."""
 
     inventory: Inventory
     path: str = ""
@@ -28,7 +28,8 @@ class ConfigView:
     effective_ssh: tuple[EffectiveSsh, ...] = ()
 
     def settings(self, host: Host, index: int) -> dict[str, Setting]:
-        """Return user, port, key and jump of the host, as far as they are known."""
+        """Return the SSH settings (user, port, key, jump) of the host at this index: combined with ~/.ssh/config
+        if that was read, else only those of the inventory."""
         if self.effective_ssh:
             reach = self.effective_ssh[index]
             return {"user": reach.user, "port": reach.port, "key": reach.key, "jump": reach.jump}
@@ -41,7 +42,7 @@ def config_yaml(view: ConfigView) -> str:
 
 
 def config_json(view: ConfigView) -> dict[str, object]:
-    """Return the inventory as a JSON object. None is a key that is not set; sizes are in bytes."""
+    """Return the inventory as a JSON object. A key that is not set has the value None. Sizes are in bytes."""
     inventory = view.inventory
     return {
         "inventory": view.path,

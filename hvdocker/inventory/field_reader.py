@@ -30,7 +30,9 @@ class FieldReader:
         self.document.complain(path, text)
 
     def group(self, value: object, path: KeyPath, field: Field, label: str) -> Values:
-        """Return a mapping, empty if missing or wrong. Unknown keys are problems, except `x-` keys."""
+        """Return `value` if it is a mapping, else an empty mapping. A value that is not a mapping is reported as
+        a problem (`label` says what the mapping should contain). Unknown keys are reported too, except `x-`
+        keys."""
         if value is None:
             return {}
         if not isinstance(value, dict):
@@ -42,11 +44,12 @@ class FieldReader:
         return value
 
     def text(self, values: Values, path: KeyPath, field: Field, check: TextCheck | None = None) -> str | None:
-        """Return the text of a field. `path` is that of the mapping `values`."""
+        """Return the text of `field` in the mapping `values`. `path` is the path of that mapping in the document."""
         return self.checked(values.get(field.name), (*path, field.name), field, check)
 
     def checked(self, value: object, path: KeyPath, field: Field, check: TextCheck | None = None) -> str | None:
-        """Return the value as text if `check`, which returns a problem or None, and the pattern accept it."""
+        """Return the value as text if it matches the field's pattern and `check` finds no problem. `check`
+        returns a problem as text, or None."""
         text = self.as_text(value, path)
         if text is None:
             return None
@@ -57,7 +60,8 @@ class FieldReader:
         return text
 
     def as_text(self, value: object, path: KeyPath) -> str | None:
-        """Return text, or a number as it is spelled in the file. Empty text is a problem."""
+        """Return the value if it is text, or a number as it is spelled in the file. Anything else, and empty
+        text, is reported as a problem."""
         if value is None or (isinstance(value, str) and value):
             return value
         # An unquoted 10 or 1.50 is meant as text here.
@@ -67,7 +71,7 @@ class FieldReader:
         return None
 
     def integer(self, values: Values, path: KeyPath, field: Field) -> int | None:
-        """Return an integer within the bounds of the field."""
+        """Return the value of `field` in `values` if it is an integer within the bounds of the field."""
         path, value = (*path, field.name), values.get(field.name)
         if value is None:
             return None
@@ -80,7 +84,7 @@ class FieldReader:
         return value
 
     def number(self, values: Values, field: Field) -> float | None:
-        """Return a number strictly between the bounds of a top-level field."""
+        """Return the value of a top-level field if it is a number strictly between the bounds of the field."""
         path, value = (field.name,), values.get(field.name)
         if value is None:
             return None
@@ -91,7 +95,7 @@ class FieldReader:
         return None
 
     def size(self, values: Values, path: KeyPath, field: Field) -> int | None:
-        """Return a size such as 16GB in bytes."""
+        """Return the value of `field` in `values` in bytes, if it is a size such as 16GB."""
         path, value = (*path, field.name), values.get(field.name)
         if value is None:
             return None
@@ -102,7 +106,8 @@ class FieldReader:
         return found
 
     def describe_value(self, value: object, path: KeyPath) -> str:
-        """Return the value for a message as it is written in the file, cut if it is long."""
+        """Return the words for a value in a message: text in quotes and shortened, `a mapping` or `a list`, and
+        any other value as it is spelled in the file."""
         if isinstance(value, str):
             return f'"{shortened(value, MOST_SHOWN)}"'
         if isinstance(value, dict):

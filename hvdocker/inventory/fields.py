@@ -67,7 +67,7 @@ class Field:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the inner fields."""
+        """The names of the keys inside this group or list entry."""
         return tuple(field.name for field in self.fields)
 
 

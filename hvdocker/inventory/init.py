@@ -31,7 +31,8 @@ class SshConfigHost:
 
 @dataclass(frozen=True)
 class InitRequest:
-    """What the user asked for. `takes_all` adds all hosts of ~/.ssh/config; `is_forced` overwrites a file."""
+    """The arguments of `init`. `path` is the file to write, `hosts` are the hosts that the user named.
+    `takes_all` adds all hosts of ~/.ssh/config. `is_forced` allows overwriting an existing file."""
 
     path: Path = DEFAULT_FILE
     hosts: tuple[str, ...] = ()
@@ -57,7 +58,8 @@ HostChooser = Callable[[Sequence[SshConfigHost]], list[str]]
 
 
 def init(env: Env, request: InitRequest, choose: HostChooser | None = None) -> InitReport:
-    """Write the inventory file. Calls `choose` if the request names no hosts and does not take all."""
+    """Write the inventory file. If the request names no hosts and `takes_all` is not set, `choose` (if given)
+    asks the user which hosts of ~/.ssh/config to take."""
     path = resolved(env, request.path)
     _check_target_path(path, request.is_forced)
     offers, left_out = _ssh_config_hosts()
@@ -76,7 +78,8 @@ def init(env: Env, request: InitRequest, choose: HostChooser | None = None) -> I
 
 
 def parse_host_choice(text: str, offers: Sequence[SshConfigHost]) -> list[str]:
-    """Return the hosts of the user's answer to the numbered list; raise if an inventory cannot name one."""
+    """Return the hosts that the user chose from the numbered list of `offers`; `text` is the answer. Raise
+    InventoryError if a chosen name is not valid in an inventory."""
     hosts = parse_menu_choice(text, [offer.name for offer in offers])
     if hosts:
         check_host_names(hosts)
@@ -84,10 +87,10 @@ def parse_host_choice(text: str, offers: Sequence[SshConfigHost]) -> list[str]:
 
 
 def check_host_names(hosts: Sequence[str]) -> None:
-    """Raise InventoryError if an inventory cannot name one of these hosts.
+    """Raise InventoryError if one of these hosts is not valid in an inventory.
 
-    Parses the file that would be written. Line numbers are removed from the problems, because the user has
-    not seen that file."""
+    The hosts are checked by parsing the file that `init` would write. The user has not seen that file, so the
+    problems are reported without line numbers."""
     try:
         parse(inventory_file("inventory.yaml", hosts), "the list of hosts", "new")
     except InventoryError as error:
@@ -139,7 +142,7 @@ def _exists_error(path: Path) -> UsageProblem:
 def _write(path: Path, text: str, is_forced: bool) -> None:
     """Write the file completely or not at all.
 
-    Unless `is_forced`, a file that was created in the meantime is not overwritten either."""
+    Unless `is_forced`, raise UsageProblem if the file exists, even if it was created only a moment ago."""
     draft = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         draft.write_text(text, encoding="utf-8")

@@ -34,9 +34,11 @@ class SshSettings:
 
 @dataclass(frozen=True)
 class Host:
-    """One host. `name` is hvdocker's name for it, `host` what ssh connects to.
+    """One host. `name` is hvdocker's name for the host. `host` is the name or address that ssh connects to.
 
-    `address` is its address on the training network. fields.py says what None means."""
+    `address` is the host's IP address on the training network. `slots` is how many ranks fit. fields.py
+    describes the default of each setting that is None. `is_local` marks a worker of a local cluster, on the
+    controller."""
 
     name: str
     host: str
@@ -67,7 +69,11 @@ class KeyPair:
 
 @dataclass(frozen=True)
 class Inventory:
-    """All settings of a cluster. None means that the key is not set; see fields.py for the defaults."""
+    """All settings of a cluster. None means that the key is not set; fields.py describes each key and its default.
+
+    `has_named_image` is False if the inventory names no image; hvdocker then chooses one of its own. Processes
+    that are not hvdocker's make a GPU count as used if they have `gpu_busy_bytes` of its memory. `rules` say
+    which lines of a job's output drop a host from the job or prevent that the job is run again."""
 
     cluster: str
     hosts: tuple[Host, ...]
@@ -96,5 +102,6 @@ class Inventory:
 
 
 def local_hosts(count: int) -> tuple[Host, ...]:
-    """Return hosts w1, w2, … for workers that share this machine's engine, each with its own address."""
+    """Return hosts w1, w2, … for the workers of a local cluster, which all run on the controller's engine. Their
+    addresses are chosen later, in the plan."""
     return tuple(Host(name=f"w{n}", host="localhost", is_local=True) for n in range(1, count + 1))

@@ -1,5 +1,5 @@
-"""Locates the inventory that a verb means: -i, then HVDOCKER_INVENTORY, then the nearest .hvdocker/ upward,
-then inventory.yaml in the current folder. Two candidates are an error, never a guess."""
+"""Locates the inventory that a verb means: -i, then HVDOCKER_INVENTORY, then the nearest .hvdocker/ upward, then
+inventory.yaml or inventory.yml in the current folder. If both of these exist, that is an error."""
 
 from __future__ import annotations
 
@@ -22,10 +22,11 @@ MOST_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class Located:
-    """An inventory, its file, and the .hvdocker/ folder beside it.
+    """An inventory and its file. `state` is the .hvdocker/ folder beside the file.
 
-    `generated` is the text of an inventory that was generated from flags and is not written yet. `flag` is
-    what a command has to add to mean this cluster, if `--cluster` gave it another name than the inventory."""
+    `generated` is the text of an inventory that was made from flags (`up --hosts`) and is not written to `path`
+    yet. `flag` is set if `--cluster` replaced the cluster's name: the flags (`-i FILE --cluster NAME`) that a
+    command needs to mean this cluster."""
 
     inventory: Inventory
     path: Path
@@ -34,7 +35,7 @@ class Located:
 
     @property
     def folder(self) -> Path:
-        """Return the folder that relative paths in the inventory start from."""
+        """The folder that contains .hvdocker/. Relative paths in the inventory start from it."""
         parent = self.path.parent
         return parent.parent if parent.name == FOLDER else parent
 
@@ -56,15 +57,16 @@ class Choice:
 
 
 def locate(env: Env, explicit: Path | None, cluster: str | None = None) -> Located:
-    """Return the inventory that a verb after `up` means; `cluster` replaces the name in the inventory."""
+    """Choose and read the inventory for a verb. `explicit` is the file that the user named. `cluster` is the
+    name in `--cluster`, which replaces the cluster name in the inventory."""
     return named(env, read_inventory(env, choose(env, explicit).path), cluster)
 
 
 def locate_past(env: Env, explicit: Path | None, cluster: str | None = None) -> Located:
-    """Return the inventory for a verb that reads past jobs.
+    """Return the inventory for a verb that reads past jobs, such as `logs`.
 
-    Fetched jobs outlive the inventory that `up --hosts` generated. If there is none, the nearest folder with
-    jobs is taken, with no hosts."""
+    Fetched jobs stay after `down` has removed an inventory that `up --hosts` generated. If no inventory is
+    found, return one without hosts for the nearest folder whose .hvdocker/ has jobs."""
     try:
         return locate(env, explicit, cluster)
     except NoCluster:
@@ -76,8 +78,8 @@ def locate_past(env: Env, explicit: Path | None, cluster: str | None = None) -> 
 
 
 def named(env: Env, located: Located, cluster: str | None) -> Located:
-    """Return the same hosts under another cluster name. Such a cluster never becomes the current one: every
-    command has to name it."""
+    """Return the same inventory with `cluster` as its cluster name. A cluster that is named in this way is never
+    recorded as the current one in .hvdocker/, so each command about it needs `--cluster`."""
     if not cluster or cluster == located.inventory.cluster:
         return located
     check_cluster_name(cluster)
@@ -120,7 +122,8 @@ def understood(text: str, path: Path) -> Located:
 
 
 def read_text(path: Path) -> str:
-    """Read an inventory of at most MOST_BYTES: a device or a pipe may be endless."""
+    """Return the text of an inventory file. Raises UsageProblem if it has more than MOST_BYTES; without this
+    limit, reading a device or a pipe might never end."""
     try:
         with path.open("rb") as file:
             data = file.read(MOST_BYTES + 1)
@@ -162,9 +165,10 @@ def with_own_paths(inventory: Inventory, folder: Path) -> Inventory:
 
 
 def inventory_flag(env: Env, located: Located) -> str:
-    """Return the `-i` flag that names this inventory in a command, empty for the current generated one.
+    """Return the `-i` flag with which a suggested command uses this inventory. Return empty text for a generated
+    inventory in .hvdocker/ of the current folder or above, which is found without a flag.
 
-    A command about one cluster needs `cluster_flag` instead."""
+    For a command about one cluster use `cluster_flag`, which adds `--cluster` if needed."""
     if located.path.parent.name == FOLDER and env.cwd.is_relative_to(located.folder):
         return ""
     path = located.path

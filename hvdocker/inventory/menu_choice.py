@@ -12,10 +12,10 @@ _NUMBER_RANGE = re.compile(r"([0-9]{1,6})(?:\s*-\s*([0-9]{1,6}))?")
 
 
 def parse_menu_choice(text: str, offered: Sequence[str]) -> list[str]:
-    """Return the chosen names in the order of the answer, each once.
+    """Return the chosen names in the order in which the user typed them, each once.
 
-    A word that is an offered name is that name, even if it is a number. Words that are neither names nor
-    numbers are returned as they are. Raises UsageProblem for a number that is not in the list."""
+    A word that equals an offered name means that name, even if the word is a number. A word that is neither a
+    name nor a number is returned unchanged. Raises UsageProblem for a number that is not in the list."""
     found: dict[str, None] = {}
     for word in re.split(r"[,\s]+", re.sub(r"(?<=[0-9])\s*-\s*(?=[0-9])", "-", text.strip())):
         if word:

@@ -21,8 +21,9 @@ class Setting:
 class EffectiveSsh:
     """The SSH settings of one host after combining the inventory, ~/.ssh/config and the defaults.
 
-    `keys` are the key files that are tried if `key` is not set. `address` is the HostName of ~/.ssh/config,
-    None if it is the host's own name."""
+    `keys` are the key files that are tried if `key` is not set. `address` is HostName in ~/.ssh/config, or None
+    if HostName is not set or equals the host. `has_proxy_command` says whether a ProxyCommand makes the
+    connection."""
 
     user: Setting
     port: Setting
@@ -35,7 +36,8 @@ class EffectiveSsh:
 
 @dataclass(frozen=True)
 class Origins:
-    """The origins of an inventory's settings: `top` by key, `ssh` by host index and key."""
+    """Where the settings of an inventory are set, as text such as `line 4` or `ssh/user (line 4)`. `top` has the
+    top-level keys. `ssh` has one mapping per host, from the SSH setting to its origin."""
 
     top: Mapping[str, str]
     ssh: tuple[Mapping[str, str], ...] = ()
@@ -71,7 +73,8 @@ def _ssh_origins(document: Document, index: int) -> dict[str, str]:
 
 
 def _is_in_host_text(setting: str, host: str) -> bool:
-    """Return whether the host text has the setting itself, as in user@host or [address]:port."""
+    """Return whether the text in `host:` contains this SSH setting, such as the user in user@host or the port in
+    [address]:port."""
     user, _, rest = host.rpartition("@")
     return bool(user if setting == "user" else setting == "port" and "]:" in rest)
 

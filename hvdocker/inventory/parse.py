@@ -29,9 +29,9 @@ _RESERVED_PATHS = (names.CODE_MOUNT, names.CONTAINER_FOLDER, "/out", "/opt/hvdoc
 
 
 def parse(text: str, source: str, default_cluster: str) -> Inventory:
-    """Return the inventory in `text`; raise InventoryError with all problems.
+    """Return the inventory in `text`. Raise one InventoryError with all problems.
 
-    `source` names the file in messages. No file is read."""
+    `source` names the file in messages. `default_cluster` is the cluster's name if the inventory has none."""
     document = read_yaml(text, source)
     if document.value is None:
         raise InventoryError(source, ["the file is empty; it needs at least `hosts:`"])
@@ -268,7 +268,8 @@ def _address_problem(text: str) -> str | None:
 
 
 def _without_brackets(host: str) -> tuple[str, int | None]:
-    """Return host and port of an IPv6 address in brackets, as ssh writes it: [::1]:2222."""
+    """Split an address in brackets such as [::1]:2222 into host and port. Return a host without brackets
+    unchanged, with None as its port."""
     found = _BRACKETS.fullmatch(host)
     if not found:
         return host, None

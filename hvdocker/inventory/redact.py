@@ -40,9 +40,9 @@ def redacted_env(env: Mapping[str, str]) -> dict[str, str]:
 
 
 def redacted_value(name: str, value: str) -> str:
-    """Return the value, or stars if it is secret. Empty values are kept.
+    """Return the value, or stars if the variable's name or the value's format shows a secret. Empty values stay.
 
-    In a URL only the login before the host is hidden; a user name before a password stays."""
+    In a URL only the password is hidden: user:***@. Without a password everything before the @ is hidden."""
     if value and (is_secret_name(name) or _TOKEN_FORMATS.search(value)):
         return HIDDEN
     return _URL_LOGIN.sub(_without_login, value)

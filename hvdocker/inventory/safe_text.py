@@ -38,7 +38,8 @@ def shortened(text: str, most: int) -> str:
 
 
 def _is_text(text: str) -> bool:
-    """Return whether unquoted text is a string in YAML 1.1 and 1.2, which has other numbers: 0o7, 1e3."""
+    """Return whether both YAML 1.1 and YAML 1.2 read the unquoted text as a string. PyYAML checks YAML 1.1 only,
+    so text that begins like a number (0o7 and 1e3 are numbers in YAML 1.2) is refused here."""
     if re.match(r"[-+]?\.?[0-9]", text) and not re.fullmatch(r"[0-9]+(\.[0-9]+){2,}", text):
         return False
     return bool(_RESOLVER.resolve(yaml.ScalarNode, text, (True, False)) == _TEXT_TAG)

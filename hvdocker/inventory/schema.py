@@ -1,8 +1,8 @@
 """Generate the JSON Schema of an inventory from the table of fields. Pure.
 
 The schema accepts every inventory that `parse` accepts. Only `parse` finds problems that need more than
-patterns: invalid addresses, duplicate hosts, mounts on our own folders. `make schema` writes it to
-hvdocker/inventory/inventory.schema.json, and a test keeps that file equal."""
+patterns: invalid addresses, duplicate hosts, mounts on hvdocker's own folders. `make schema` writes the schema
+to hvdocker/inventory/inventory.schema.json, and a test fails if that file is not up to date."""
 
 from __future__ import annotations
 
@@ -48,7 +48,8 @@ def schema_text() -> str:
 def _described(field: Field) -> Schema:
     """Return the schema of one field with its description.
 
-    A key without a value counts as missing, so `null` is allowed almost everywhere."""
+    In YAML a key without a value is `null`. `parse` treats it as missing, so the schema of most optional keys
+    allows `null`."""
     default = f" Default: {field.default}." if field.default else ""
     return {"description": field.help + default, **_SCHEMA_BY_KIND[field.kind](field)}
 

@@ -50,13 +50,15 @@ def _header(body: str) -> str:
 
 
 def _is_untouched(text: str) -> bool:
-    """Return whether the file is still what `generate` made. An edited file belongs to the user."""
+    """Return whether the file is still exactly what `generate` made. A file that the user edited is not deleted
+    after `down`."""
     header, _, body = text.partition("\n")
     return f"{header}\n" == _header(body)
 
 
 def _refuse_other(path: Path, is_local: bool, cluster: str) -> None:
-    """Refuse to replace the generated inventory of another cluster: its hosts would be forgotten."""
+    """Raise an error if .hvdocker/ already has an inventory of another cluster, or of the other kind (local or
+    remote). Replacing that inventory would lose the list of its hosts."""
     if not path.is_file():
         return
     try:
@@ -71,8 +73,10 @@ def _refuse_other(path: Path, is_local: bool, cluster: str) -> None:
 
 
 def point_at(located: Located) -> str | None:
-    """Make this the current cluster of its folder. Return the inventory that was current before, if it was
-    another one."""
+    """Make this the current cluster of its folder: write current.json, and the inventory if it was generated.
+    Return the path of the inventory that was current before, if it was a different one.
+
+    Do nothing for a cluster that was named with `--cluster`."""
     if located.flag:
         return None
     located.state.mkdir(parents=True, exist_ok=True)
@@ -91,9 +95,11 @@ def point_at(located: Located) -> str | None:
 
 
 def former_hosts(located: Located) -> dict[str, str]:
-    """Return the hosts that an earlier `up` had and the inventory no longer has: address to name.
+    """Return the hosts that an earlier `up` used and that are no longer in the inventory, as a mapping from what
+    ssh connects to (`host:`) to the host's name.
 
-    No verb looks at them. Their containers stay until the user puts them back into the inventory."""
+    No verb connects to these hosts. Their containers stay until the user adds the hosts to the inventory again
+    and takes the cluster down."""
     pointer = located.state / "current.json"
     pointed = _pointed(pointer)
     if located.flag or pointed is None or pointed.resolve() != located.path.resolve():
@@ -108,7 +114,8 @@ def former_hosts(located: Located) -> dict[str, str]:
 
 
 def _hosts(located: Located) -> dict[str, str]:
-    """Return address to name. Local workers are found by label, so a local cluster has none."""
+    """Return the inventory's hosts as a mapping from what ssh connects to (`host:`) to the host's name. Empty
+    for a local cluster, whose workers are found by their labels."""
     inventory = located.inventory
     return {} if inventory.is_local else {host.host: host.name for host in inventory.hosts}
 
@@ -121,9 +128,10 @@ def former_note(name: str, reached: str) -> str:
 
 
 def forget(located: Located) -> None:
-    """Remove the pointer and the generated inventory after `down`.
+    """Remove current.json and the generated inventory when the cluster is gone, after `down` or a failed `up`.
 
-    An edited inventory, fetched jobs and a pointer to another inventory stay."""
+    An inventory that the user edited, fetched jobs and a pointer to another inventory stay. Do nothing for a
+    cluster that was named with `--cluster`."""
     if located.flag:
         return
     pointer = located.state / "current.json"

@@ -1,8 +1,8 @@
 """Read YAML text into plain values with the line of each value, so that a problem can name its line. Pure.
 
-Nodes are composed here from the parser's events, not by `yaml.compose`, which recurses without bound and in
-which aliases multiply. Depth and number of values are limited, so that endless brackets or aliases of aliases
-cannot take long."""
+`yaml.compose` is not used, because it recurses without a limit and does not bound how often aliases repeat a
+value. `_Composer` builds the nodes from the parser's events instead and limits depth and number of values, so
+that endless brackets or aliases of aliases cannot take long."""
 
 from __future__ import annotations
 
@@ -36,10 +36,11 @@ _FAST_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 @dataclass
 class Document:
-    """The values of a file, and the problems found so far.
+    """The value of a YAML file, and the problems found so far. A path such as ("hosts", 1, "port") names a place
+    in the value.
 
-    `lines` has the line of every path. `texts` has the spelling in the file of numbers and booleans, for
-    settings that mean them as text."""
+    `lines` has the line number of every path. `texts` has numbers and booleans as they are spelled in the file,
+    for settings in which an unquoted 1.50 is meant as text."""
 
     value: object = None
     lines: dict[KeyPath, int] = field(default_factory=dict)
@@ -59,9 +60,10 @@ class Document:
 
 @dataclass(eq=False)
 class _Node:
-    """`value` is text, a list of nodes, or a list of pairs of nodes, for the kinds str, seq and map.
+    """One node of the YAML tree. `value` is text if `kind` is str, a list of nodes if it is seq, and a list of
+    (key, value) pairs of nodes if it is map.
 
-    `size` counts the node and all nodes inside, every use of an alias included."""
+    `size` counts the node and all nodes inside it; a node that is used through several aliases counts each time."""
 
     tag: str
     value: Any  # Any: as `kind` says
@@ -75,10 +77,10 @@ class _TooLarge(Exception):
 
 
 def read_yaml(text: str, source: str) -> Document:
-    """Read one YAML document; an empty one has the value None.
+    """Read one YAML document. An empty text gives a document whose value is None.
 
-    Raises InventoryError, which names `source`, for invalid YAML and documents that are too large. Other
-    problems, such as duplicate keys, are in `problems`."""
+    Raises InventoryError, which names `source`, if the text is not valid YAML or is too large. Other problems,
+    such as duplicate keys, are collected in `problems` of the document."""
     document = Document()
     try:
         root = _Composer(_events(text)).document()
@@ -92,9 +94,8 @@ def read_yaml(text: str, source: str) -> Document:
 
 
 def _events(text: str) -> Iterator[Any]:
-    """Yield the events of the fast parser. On an error, raise the slow parser's, which has a better message.
-
-    Any: the events have no types."""
+    """Yield the events of the fast C parser. If it fails, parse again with the slow parser and raise its error,
+    which has a better message. Events are `Any` because PyYAML has no types for them."""
     try:
         yield from yaml.parse(text, Loader=_FAST_LOADER)
     except yaml.YAMLError:
@@ -114,7 +115,7 @@ class _Composer:
     """Composes nodes from events, within the limits on depth and size."""
 
     def __init__(self, events: Iterator[Any]) -> None:
-        """Any: the types of the events depend on the parser."""
+        """Read from `events`. They are `Any` because their types depend on the parser."""
         self._events = events
         self._anchors: dict[str, _Node] = {}
         self._depth = 0
@@ -201,7 +202,8 @@ def _shown_tag(node: _Node) -> str:
 
 
 def _scalar(node: _Node, path: KeyPath, document: Document) -> object:
-    """Return a number, boolean, None or text as YAML resolves it; dates and similar types stay text."""
+    """Return the value of a scalar: None, a boolean, a decimal number or text. Dates, octal numbers and other
+    special YAML types stay text."""
     text: str = node.value
     if any("\ud800" <= letter <= "\udfff" for letter in text):
         document.complain(path, "contains half a character (a surrogate)")

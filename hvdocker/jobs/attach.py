@@ -29,7 +29,8 @@ FAILED_RANK_LINES = 10
 
 @dataclass(frozen=True)
 class AttachReport:
-    """How the job ended. `last_lines` has output by rank, at least of the rank that failed first."""
+    """How a job ended, as `attach` reports it. `last_lines` has the last lines of output by rank, normally
+    including the rank that failed first."""
 
     job: str
     placement: Placement
@@ -39,16 +40,18 @@ class AttachReport:
 
 @dataclass
 class AttachViewer:
-    """Callbacks. `found` is called before the first line, for a running job only; `line` for each line."""
+    """Callbacks for a job that still runs. `found` gets the job id and placement before the first line; `line`
+    gets every line. Neither is called for a job that has already ended."""
 
     found: Callable[[str, Placement], None] = lambda job, placement: None
     line: job_container.OnLine = lambda line: None
 
 
 def attach(env: Env, located: Located, wanted: str | None, viewer: AttachViewer) -> AttachReport:
-    """Follow the job `wanted` (id or its beginning; None is the newest, running ones first) to its end.
+    """Follow a job to its end and return how it ended. For a job that has already ended, only return how.
 
-    Raises HeadLost where the job ended with its head."""
+    `wanted` is a job id or the beginning of one. None means the newest running job, or the newest job if none
+    runs. Raises HeadLost if the job ended because its head was lost."""
     with connected(env, located, must_all=False) as session:
         found = find_job(env, located, observe_jobs(located, session), wanted, prefers_running=True)
         if found.master is None:
@@ -62,9 +65,9 @@ def attach(env: Env, located: Located, wanted: str | None, viewer: AttachViewer)
 def _follow_to_end(
     env: Env, located: Located, found: FoundJob, viewer: AttachViewer, reconnect: Reconnect
 ) -> AttachReport:
-    """Follow a running job; afterwards save its log and remove its secrets if its supervisor could not.
+    """Follow a running job; afterwards save its log, and remove its secrets if a killed supervisor left them.
 
-    After a lost head nothing is removed: a `train` elsewhere may be restarting the job on other hosts."""
+    If the head is lost, the secrets stay: a `train` on another machine may need them to restart the job."""
     assert found.master is not None
     last: dict[int, tuple[str, ...]] = {}
     with fetching_logs_on_head_loss(env, located, found.job):
@@ -87,7 +90,8 @@ def _end(found: FoundJob) -> JobEnd:
 
 
 def _raise_if_head_was_down(end: JobEnd, head: str) -> JobEnd:
-    """Return `end`, or raise HeadLost if the job ended because its head went down: it did not fail."""
+    """Return `end`. If the job ended because its head went down, raise HeadLost instead: the job itself did not
+    fail."""
     if end.head_went_down:
         raise head_was_down(head)
     return end
@@ -96,7 +100,8 @@ def _raise_if_head_was_down(end: JobEnd, head: str) -> JobEnd:
 def _follow(
     found: FoundJob, viewer: AttachViewer, last: dict[int, tuple[str, ...]], reconnect: Reconnect | None = None
 ) -> None:
-    """Show the last lines and all that follow until the job ends; `last` gets the last lines by rank."""
+    """Show the last LAST_LINES lines of a running job, then every new line until the job ends. Collect the last
+    lines of each rank in `last`."""
     assert found.master is not None
     link, container, placement = found.link, found.master.name, found.placement
     viewer.found(found.job, placement)
@@ -113,7 +118,8 @@ def _follow(
 
 
 def _last_lines_of_failed_rank(found: FoundJob, end: JobEnd) -> dict[int, tuple[str, ...]]:
-    """Return the last lines of the rank that failed first, for a job that had already ended."""
+    """Return the last lines of the rank that failed first, by rank, from the master's log. Empty if the record
+    names no failed rank or there is no master."""
     first = end.record.first_failure if end.record else None
     if first is None or found.master is None:
         return {}
@@ -124,9 +130,10 @@ def _last_lines_of_failed_rank(found: FoundJob, end: JobEnd) -> dict[int, tuple[
 
 
 def _report_from_local_copy(found: FoundJob) -> AttachReport:
-    """Report the end of a job from its local copy: its container was not found on a host.
+    """Report how a job ended from its files on the controller, because no reachable host has its master.
 
-    Raises where a host is unreachable, because the job may still run there, and if its end is not known."""
+    Raises if a host is unreachable, because the job may still run there. Also raises if the files do not say how
+    the job ended."""
     raise_all("some hosts cannot be reached", list(found.observed.unreachable.values()))
     past = found.local.past if found.local else None
     if past is None or past.exit_code is None:

@@ -1,5 +1,5 @@
-"""The verb `diff`: what differs between two jobs, read from local capsules and, where these are missing or
-have no final record, from the hosts."""
+"""The verb `diff`: show what differs between two jobs. Their capsules are read from the controller. The hosts are
+asked only for a job whose capsule or final record the controller lacks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from hvdocker.jobs.capsule.store import StoredCapsule, find_capsules
 
 
 def diff(env: Env, located: Located, first: str, second: str) -> Difference:
-    """Compare two jobs, given by id or its beginning."""
+    """Compare two jobs. Each is given by its id or the beginning of its id."""
     one, other = find_capsules(env, located, (first, second), needs_record=True)
     return compare_jobs(_compared_job(one), _compared_job(other))
 

@@ -1,6 +1,6 @@
 """The verb `fetch`: copy outputs and logs of a job to the controller, from every host that had a rank. Also
-keeps the mark (fetched.json) that says which hosts' files were fetched after the job ended, and where to.
-Takes no lock."""
+maintains fetched.json on the controller, which says into which folder a job was fetched, and from which hosts
+since the job ended. Takes no lock."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ LOG_FILE = "output.log"
 
 @dataclass(frozen=True)
 class FetchReport:
-    """`missing` has an error for every host that may have files of the job and could not be read."""
+    """The result of `fetch`. `folder` is where the files are now. `is_running` says whether the job still ran, so
+    that it may write more files. `missing` has an error for every host that may have files of the job and could
+    not be read."""
 
     job: str
     folder: Path
@@ -44,9 +46,10 @@ class FetchReport:
 
 
 def fetch(env: Env, located: Located, wanted: str | None, target: Path | None) -> FetchReport:
-    """Fetch the job `wanted` (id or its beginning; None is the newest) into `target`.
+    """Fetch the files of a job into `target`, or into .hvdocker/jobs/<job> if `target` is None.
 
-    Without `target` the files go to .hvdocker/jobs/<job>. Raises where no host has files of the job."""
+    `wanted` is a job id or the beginning of one; None means the newest job. Raises if no reachable host has files
+    of the job."""
     with connected(env, located, must_all=False) as session:
         observed = observe_jobs(located, session)
         found = find_job(env, located, observed, wanted)
@@ -67,17 +70,19 @@ def fetch(env: Env, located: Located, wanted: str | None, target: Path | None) -
 
 
 def has_ended(found: FoundJob, missing: Sequence[HvdockerError]) -> bool:
-    """Return whether a job that is not seen running has certainly ended.
+    """Return whether a job that was not observed running has certainly ended.
 
-    With a host unreachable, the job may have been restarted there, unless its supervisor ended by itself."""
+    `missing` are the errors of hosts that could not be read. The job may have been restarted on one of them. So if
+    there are any, the job has certainly ended only if its supervisor exited by itself and was not killed."""
     masters = [master for master in found.observed.state.masters() if master.job == found.job]
     return not missing or any(not one.is_living and one.exit_code in CLEAN_EXIT_CODES for one in masters)
 
 
 def missing_hosts(found: FoundJob) -> tuple[HvdockerError, ...]:
-    """Return the errors of unreachable hosts that are, or may be, hosts of the job.
+    """Return the errors of unreachable hosts that may have files of the job.
 
-    An elastic job, or one whose container was not found, may have had ranks on any host."""
+    These are the unreachable hosts of its placement. If the job is elastic, or its master was not found, these are
+    all unreachable hosts, because any of them may have had ranks."""
     away = found.observed.unreachable
     is_told = found.master is not None and names.LABEL_ELASTIC not in found.master.labels
     return tuple(error for name, error in away.items() if not is_told or name in found.placement.hosts)
@@ -89,9 +94,10 @@ def _no_files_left(found: FoundJob) -> UsageProblem:
 
 
 def fetch_job_files(located: Located, session: Session, state: ClusterState, job: str, folder: Path) -> FetchedFiles:
-    """Fetch all that the observed hosts have of a job into `folder`: outputs, ranks' and master's logs.
+    """Fetch what the observed hosts have of a job into `folder`: outputs, the logs of ranks and of the master.
 
-    Capsule, job.json and the master's description go to .hvdocker/jobs/<job>, whatever `folder` is."""
+    Capsule, job.json and the description of the master container (master.json) go to .hvdocker/jobs/<job>, even if
+    `folder` is another folder."""
     from hvdocker.jobs.results.fetch_files import fetch_job
     from hvdocker.transport.errors import translating_errors
 
@@ -110,19 +116,22 @@ def fetch_job_files(located: Located, session: Session, state: ClusterState, job
 
 
 def save_log(located: Located, job: str, link: HostLink, container: str) -> None:
-    """Write the job's whole output to .hvdocker/jobs/<job>/logs/output.log, with the master's description."""
+    """Write the job's whole output to .hvdocker/jobs/<job>/logs/output.log, and a description of its master
+    (`container`) to .hvdocker/jobs/<job>/master.json."""
     _save_master_state(located, job, _write_log(link, container, located.jobs / job))
 
 
 def _save_master_state(located: Located, job: str, inspected: Mapping[str, Any]) -> None:
-    """Save the master's description as master.json. Any: the engine's JSON."""
+    """Save the description of a master container as master.json. `inspected` is what `docker inspect` returns;
+    values are `Any` because they come from parsed JSON."""
     from hvdocker.observe.masters import master_facts
 
     write_master_file(located, job, master_facts(inspected))
 
 
 def _write_log(link: HostLink, container: str, folder: Path, name: str = LOG_FILE) -> Mapping[str, Any]:
-    """Write the container's log to folder/logs/name; return `docker inspect` of the container. Any: JSON."""
+    """Write the container's log to the file logs/`name` in `folder`. Return what `docker inspect` says about the
+    container; values are `Any` because they come from parsed JSON."""
     from hvdocker.engine.container_errors import translating_container_errors
 
     path = folder / "logs" / name
@@ -141,14 +150,16 @@ def _write_log(link: HostLink, container: str, folder: Path, name: str = LOG_FIL
 
 
 def hosts_fetched_into(located: Located, job: str, folder: Path) -> set[str]:
-    """Return the hosts whose files were fetched into `folder` after the job ended, and are still there.
+    """Return the hosts whose files were fetched into `folder` after the job ended. Empty if `folder` was deleted.
 
-    Call this before fetching more into the folder."""
+    Call this before the next fetch into `folder`: the fetch creates a deleted folder again, and the files of
+    earlier fetches would seem to be still there."""
     return _hosts_fetched(located, job) if fetched_to(located, job) == folder else set()
 
 
 def mark_fetched(located: Located, job: str, folder: Path, hosts: Collection[str]) -> None:
-    """Record that the job has ended and that all files which `hosts` had of it are in `folder`."""
+    """Write fetched.json: the job was fetched into `folder`, and `folder` has all files of `hosts`. Only name
+    hosts that were read after the job ended, because a running job may write more files."""
     path = located.jobs / job / FETCHED_FILE
     path.parent.mkdir(parents=True, exist_ok=True)
     mark = {"job": job, "folder": str(folder), "hosts": sorted(hosts)}
@@ -156,13 +167,15 @@ def mark_fetched(located: Located, job: str, folder: Path, hosts: Collection[str
 
 
 def clear_fetched_hosts(located: Located, job: str) -> None:
-    """Forget which hosts were fetched, because the job is restarted and will write more files."""
+    """Remove all hosts from the job's fetched.json, because the job is restarted and will write more files. Do
+    nothing if there is no such file."""
     if (located.jobs / job / FETCHED_FILE).exists():
         mark_fetched(located, job, fetched_to(located, job) or located.jobs / job, ())
 
 
 def unfetched_jobs(located: Located, state: ClusterState) -> tuple[str, ...]:
-    """Return the jobs of which at least one host has files that were not fetched. `down` fetches these."""
+    """Return the jobs that have files on at least one host from which they were not fetched after the job ended.
+    `down` fetches these jobs before it removes the cluster."""
     hosts: dict[str, set[str]] = {}
     for name, seen in state.hosts.items():
         for job in filter(names.is_safe_file_name, seen.job_folders):
@@ -171,7 +184,8 @@ def unfetched_jobs(located: Located, state: ClusterState) -> tuple[str, ...]:
 
 
 def _hosts_fetched(located: Located, job: str) -> set[str]:
-    """Return the hosts whose files were fetched; none if the folder that the mark names no longer exists."""
+    """Return the hosts that fetched.json lists for the job. Empty if the folder that fetched.json names no longer
+    exists."""
     try:
         mark = json.loads((located.jobs / job / FETCHED_FILE).read_text(encoding="utf-8"))
         return set(mark["hosts"]) if Path(mark["folder"]).is_dir() else set()

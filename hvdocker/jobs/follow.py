@@ -31,9 +31,12 @@ LAST_LINES_PER_RANK = 10
 
 @dataclass
 class JobFollower:
-    """Follows one job. `folders` has the job's folder by host. `workers` has the container with its ranks by
-    host, without the head, whose ranks run in the master. `stopping` is called when a stop begins. `clean_up`
-    is called with the end of the job, and removes what a killed supervisor left. `last_lines` is by rank."""
+    """Follows a job that `train` started.
+
+    `folders` has the path of the job's folder by host. `workers` has the worker container by host, without the
+    head, whose ranks run in the master. `on_line` gets every line of output. `stopping` is called when Ctrl-C
+    begins to stop the job. `clean_up` gets the end of the job, and removes secrets that a killed supervisor left.
+    `last_lines` collects the last lines of output by rank."""
 
     env: Env
     located: Located
@@ -47,7 +50,7 @@ class JobFollower:
     last_lines: dict[int, tuple[str, ...]] = field(default_factory=dict, init=False)
 
     def follow_to_end(self) -> JobEnd:
-        """Show the job's output until it ends, save its log, and return a JobEnd.
+        """Show the job's output until it ends, save its log, and return how it ended.
 
         Raises Interrupted if Ctrl-C stopped the job, and HeadLost if the head went down."""
         reconnect = self._reconnect()
@@ -78,11 +81,12 @@ class JobFollower:
         return interrupted_error(self.job.job, self.located.flag, missed)
 
     def _stop(self) -> Mapping[str, str]:
-        """Stop the job; return, by host, why ranks may be left there.
+        """Stop the job gracefully, or kill it if the user presses Ctrl-C again. Return, by host, why ranks may be
+        left there.
 
-        A killed supervisor cannot end ranks on other hosts, so these are ended from here."""
+        A killed supervisor cannot end the ranks on other hosts. In that case they are ended from the controller."""
         try:
-            # Inside the try: a user who sees this message may press Ctrl-C again at once.
+            # Inside the try: a user who sees the message of `stopping` may press Ctrl-C again at once.
             self.stopping()
             job_container.stop_job(self._link, self._container)
         except KeyboardInterrupt:
@@ -123,7 +127,8 @@ class JobFollower:
         save_log(self.located, self.job.job, link, self._container)
 
     def _find_last_lines(self, end: JobEnd) -> None:
-        """Read the last lines of the rank that failed first, if no line of it was seen."""
+        """Add the last lines of the rank that failed first to `last_lines`, if no line of this rank was seen while
+        the job was followed."""
         first = end.record.first_failure if end.record else None
         if first and first.rank not in self.last_lines:
             self.last_lines[first.rank] = job_container.last_lines_of_rank(

@@ -36,7 +36,9 @@ GREETING_TIMEOUT_S = 5
 
 @dataclass(frozen=True)
 class JobHead:
-    """The head of `job`: address and port of its worker's sshd, and the job's folder on every host."""
+    """The head of a job, with all that is needed to find out whether it is alive. `name` is the head's name in the
+    inventory. `address` and `port` are those of the sshd in its worker. `folders` has the path of the job's folder
+    by host."""
 
     job: str
     name: str
@@ -46,7 +48,8 @@ class JobHead:
 
 
 def head_of(found: FoundJob) -> JobHead | None:
-    """Return the head of a job that was started elsewhere, from labels; None where its worker is gone."""
+    """Return the head of a job that another command started, from the labels of the head's worker. None if that
+    worker is gone or lacks the labels."""
     observed, worker = found.observed, found.observed.state.workers().get(found.head)
     address = worker.labels.get(names.LABEL_ADDRESS, "") if worker else ""
     port = worker.labels.get(names.LABEL_PORT, "") if worker else ""
@@ -59,15 +62,17 @@ def head_of(found: FoundJob) -> JobHead | None:
 
 
 def reconnect_for(env: Env, located: Located, session: Session, found: FoundJob) -> Reconnect:
-    """Return the Reconnect for verbs that follow a job which they did not start (`logs`, `attach`)."""
+    """Return the Reconnect, which reopens a broken link to the head, for verbs that follow a job which they did
+    not start (`logs`, `attach`)."""
     judge = partial(diagnose_head, env, located, head_of(found))
     return Reconnect(env, located, session, found.job, found.head, judge)
 
 
 def diagnose_head(env: Env, located: Located, head: JobHead | None) -> HvdockerError | None:
-    """Return the error that explains why the head is unreachable, after connecting to the other hosts.
+    """Connect to the other hosts and return the error that explains why the controller cannot reach the head.
 
-    Return None if no other host answers either: then the controller itself is offline."""
+    Return None if that cannot be determined: `head` is None, no other host could check, or none answers, because
+    then the controller itself seems to be offline."""
     if head is None:
         return None
     with _links_to_others(env, located, head.name) as links:
@@ -75,10 +80,10 @@ def diagnose_head(env: Env, located: Located, head: JobHead | None) -> HvdockerE
 
 
 def diagnose_from_hosts(located: Located, head: JobHead, links: Mapping[str, HostLink]) -> HvdockerError | None:
-    """Return the error that explains why the head is unreachable, from what the other hosts see.
+    """Return the error that explains why the controller cannot reach the head, from what the other hosts see.
 
-    HostUnreachable: another host reaches the head, so the job goes on. HeadLost: no host reaches it. None: no
-    host could find out."""
+    HostUnreachable means that another host reaches the head, so the job goes on. HeadLost means that no host
+    reaches the head. None means that no host could check."""
     name = head.name
     heard = _which_reach_head(head, links, names.worker_name(located.inventory.cluster))
     witnesses = [host for host, does_hear in heard.items() if does_hear]
@@ -101,7 +106,8 @@ def diagnose_from_hosts(located: Located, head: JobHead, links: Mapping[str, Hos
 
 
 def head_was_down(head: str, restart: int = 0) -> HeadLost:
-    """Return the error for a head that is reachable again, but whose engine found the master dead."""
+    """Return the error for a job whose head went down and is reachable again: its engine found the master dead.
+    `restart` is how often the job had been restarted before."""
     return HeadLost(
         f"the head {head} went down while the job ran: the job ended with it",
         restart=restart,
@@ -111,10 +117,10 @@ def head_was_down(head: str, restart: int = 0) -> HeadLost:
 
 @contextmanager
 def fetching_logs_on_head_loss(env: Env, located: Located, job: str) -> Iterator[None]:
-    """On HeadLost, fetch what the other hosts have of the job, then re-raise.
+    """On HeadLost, fetch what the other hosts have of the job, then raise the error again.
 
-    For verbs that cannot restart the job. Its secrets stay: a `train` elsewhere that restarts the job may
-    need them."""
+    For verbs that cannot restart the job (`logs`, `attach`). The job's secrets stay on the hosts, because a
+    `train` on another machine may need them to restart the job."""
     try:
         yield
     except HeadLost:
@@ -123,10 +129,9 @@ def fetching_logs_on_head_loss(env: Env, located: Located, job: str) -> Iterator
 
 
 def clean_up_lost_job(env: Env, located: Located, job: str, has_secrets: bool) -> None:
-    """Clean up after a job that ended with its head, on the hosts that answer; failures are only notes.
+    """Fetch what the reachable hosts have of a job that ended with its head. Failures are only notes.
 
-    Fetches what the hosts have of the job. With `has_secrets` also removes its secrets, which rank wrappers
-    kept for a restart."""
+    With `has_secrets` also remove the job's secrets, which rank wrappers kept for a restart."""
     from hvdocker.observe.hosts import partial_state
 
     try:
@@ -141,7 +146,8 @@ def clean_up_lost_job(env: Env, located: Located, job: str, has_secrets: bool) -
 
 
 def remove_secrets(env: Env, located: Located, links: Mapping[str, HostLink], state: ClusterState, job: str) -> None:
-    """Remove the job's secrets. A failure is only a note: the lost head is the error to report."""
+    """Remove the secrets of a job that lost its head from the given hosts. A failure is only a note, because the
+    lost head is the error to report."""
     from hvdocker.plan.apply import Context, apply_all
 
     plan = plan_of("train", located.inventory.cluster, ("secrets", steps_after_head_loss(state, job)))
@@ -172,17 +178,19 @@ def _links_to_others(env: Env, located: Located, head: str) -> Iterator[Mapping[
 
 
 def _which_reach_head(head: JobHead, links: Mapping[str, HostLink], worker: str) -> dict[str, bool]:
-    """Return by host whether the head's sshd answers it, without the hosts that cannot find out."""
+    """Return, by host, whether the head's sshd answers that host. Hosts that could not check are left out.
+    `worker` is the name of the worker container on each host."""
     from hvdocker.transport.pool import for_each_host
 
     return dict(for_each_host(links, lambda name: _reaches_head(links[name], head, worker)).done)
 
 
 def _reaches_head(link: HostLink, head: JobHead, worker: str) -> bool:
-    """Return whether the head's sshd answers this host.
+    """Return whether the head's sshd answers the host of `link`.
 
-    Where the host's sshd forbids forwarding, the check runs in its worker, whose route to the head is the one
-    that matters."""
+    The link connects to the head from that host, over SSH by port forwarding. If the host's sshd forbids
+    forwarding, the check runs in the host's worker container instead, from which the job's ranks reach the head
+    too."""
     from hvdocker.engine.container_exec import exec_in_container
     from hvdocker.observe.hosts import find_engine
 

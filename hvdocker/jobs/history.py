@@ -1,4 +1,4 @@
-"""Parse the fetched files of a past job. Any file may be missing, damaged or of another version. Pure."""
+"""Parse the files that describe a past job. Any file may be missing, damaged or of another version. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hvdocker.protocol.job import JobRecord
 from hvdocker.protocol.placement import Placement, Share, placement_from_label
 from hvdocker.protocol.resilience import Elastic
 
-# Exit codes of a supervisor. Any other code means that it was killed: how the job ended is not known from it.
+# Exit codes of a supervisor. Any other code means that the supervisor was killed, and does not say how the job ended.
 STATE_OF_EXIT_CODE = {0: "succeeded", 1: "failed", 143: "stopped"}
 UNKNOWN = "unknown"
 _END_STATES = (*STATE_OF_EXIT_CODE.values(), "ended")
@@ -25,8 +25,8 @@ _Object = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class JobTexts:
-    """The texts of a job's files, empty where a file is missing. `master` is master.json: the master
-    container as it was when its log was fetched."""
+    """The texts of a job's files, empty if a file is missing: master.json (the master container as it was when its
+    log was fetched), job.json, record.json and capsule.json."""
 
     master: str = ""
     job: str = ""
@@ -36,7 +36,9 @@ class JobTexts:
 
 @dataclass(frozen=True)
 class PastJob:
-    """A job read from its files. `state` is `unknown` if no file says how it ended. Times are in seconds."""
+    """A job as its files describe it. `state` is `unknown` if no file says how the job ended. `started` is a Unix
+    time; `seconds` is the run time. `elastic` has the limits for the number of ranks of an elastic job; None for
+    any other job."""
 
     job: str
     cluster: str = ""
@@ -80,7 +82,7 @@ def read_past_job(job: str, texts: JobTexts) -> PastJob:
 
 
 def script_stem(job: str) -> str:
-    """Return the part of a job id that comes from the script's name."""
+    """Return the part of a job id that comes from the script's name: `train` of `train-ab12`."""
     return job.rpartition("-")[0] or job
 
 

@@ -1,4 +1,5 @@
-"""The master container of a job, through its engine: read and follow its log, read its record, stop it."""
+"""Read and follow the log of a job's master container, read its record, and stop it, through the engine of its
+host."""
 
 from __future__ import annotations
 
@@ -27,11 +28,11 @@ LOOK_BACK_LINES = 2000
 
 
 def newest_masters(state: ClusterState) -> dict[str, ContainerSeen]:
-    """Return the master of every job, newest first.
+    """Return one master for every job, by job id, newest first.
 
-    A job that lost its head keeps its id when it is restarted on other hosts, so that outputs and logs there
-    are found again. Once the first head is back, there are two masters: the running one counts, else the
-    newest."""
+    A job that lost its head keeps its id when it is restarted on other hosts, so that its outputs and logs there
+    are found again. When the first head is back, this job has two masters. Then the running master is returned, or
+    else the newest."""
     found: dict[str, ContainerSeen] = {}
     for master in state.masters():
         kept = found.get(master.job)
@@ -49,10 +50,10 @@ def read_lines(
     since: float | None = None,
     skip: int = 0,
 ) -> Iterator[Line]:
-    """Yield the job's output, which is the master's log; with `follow` until the job ends.
+    """Yield the lines of the job's output, which is the log of the master `container`.
 
-    `tail` limits it to that many last lines. `since` is a Unix time of the host's clock; the first `skip`
-    lines after it are left out."""
+    With `follow` go on until the job ends. With `tail` begin with that many last lines. With `since`, a Unix time
+    of the host's clock, leave out older lines. Then leave out the first `skip` lines."""
     return without_launcher_traceback(islice(_all_lines(link, container, placement, follow, tail, since), skip, None))
 
 
@@ -88,10 +89,11 @@ def follow_lines(
     skip: int = 0,
     again: ReopenLink | None = None,
 ) -> HostLink:
-    """Pass every line to `on_line` exactly once until the job has ended; return the link used last.
+    """Pass every line of the job's output to `on_line`, exactly once, until the job ends. Return the link used
+    last.
 
-    The first `skip` lines after `since` are left out. A broken link is replaced by the result of `again`;
-    without `again` it is an error."""
+    `tail`, `since` and `skip` say where to begin, as in `read_lines`. If the link breaks, `again` returns a new
+    link; without `again` a broken link is an error."""
     reading = LogReader(link, container, lambda now: is_running(now, container), again, tail, since)
     for line in without_launcher_traceback(islice(_parsed(reading.pieces(), placement), skip, None)):
         on_line(line)
@@ -101,7 +103,8 @@ def follow_lines(
 def last_lines_of_rank(
     link: HostLink, container: str, placement: Placement, rank: int, count: int = 10
 ) -> tuple[str, ...]:
-    """Return up to `count` last lines of a rank, if they are among the last lines of the job's log."""
+    """Return up to `count` last lines of a rank. Only the last LOOK_BACK_LINES lines of the job's log are
+    searched."""
     said = [
         line.text
         for line in read_lines(link, container, placement, follow=False, tail=LOOK_BACK_LINES)
@@ -131,9 +134,10 @@ def read_job_end(link: HostLink, container: str) -> JobEnd:
 
 
 def stop_job(link: HostLink, container: str, at_once: bool = False) -> None:
-    """Send SIGTERM to the supervisor, which ends every rank on every host; SIGKILL after STOP_S.
+    """Send SIGTERM to the supervisor, which then ends every rank on every host. Send SIGKILL if it has not ended
+    after STOP_S seconds.
 
-    With `at_once` send SIGKILL right away: ranks on other hosts are then left to end by themselves."""
+    With `at_once` send SIGKILL immediately. Then the supervisor cannot end the ranks on other hosts."""
     from docker.errors import APIError
 
     from hvdocker.engine.container_errors import translating_container_errors

@@ -28,8 +28,9 @@ MAX_ENDED_JOBS = 20
 
 @dataclass(frozen=True)
 class ListedJob:
-    """A job in the list. `host` is the host of its master container, empty if that is gone or unreachable.
-    `local_folder` is the folder with its files on the controller; `seconds` is how long it runs or ran."""
+    """A job in the list. `host` is the host of its master container, empty if the container is gone or its host is
+    unreachable. `created` is a Unix time; `seconds` is how long the job runs or ran. `local_folder` is the folder
+    with the job's files on the controller, or empty."""
 
     job: str
     cluster: str
@@ -71,7 +72,8 @@ class ListedJob:
 
 @dataclass(frozen=True)
 class QueueEntry:
-    """One ticket in the queue of a cluster; `host` is the host that keeps the queue."""
+    """One waiting command in the queue of a cluster. `position` counts from 1. `ticket` is the file that shows
+    that the command is alive; `host` is the host on which the ticket was found."""
 
     position: int
     host: str
@@ -95,7 +97,8 @@ class QueueEntry:
 
 @dataclass(frozen=True)
 class JobsReport:
-    """`left_out` counts ended jobs that are not shown; `errors` has the hosts that were not observed."""
+    """The result of `jobs`. `queue` has the commands that wait for slots. `left_out` counts ended jobs that are
+    not shown. `errors` has, by host, why the host could not be observed."""
 
     inventory: Inventory
     jobs: tuple[ListedJob, ...]
@@ -146,9 +149,10 @@ def jobs(env: Env, located: Located, shows_all: bool = False) -> JobsReport:
 
 
 def merge_local_jobs(live: Iterable[ListedJob], homes: Iterable[LocalJob]) -> list[ListedJob]:
-    """Return every job once, running ones first, then newest first.
+    """Return every job once, running jobs first, then newest first.
 
-    What was observed on hosts takes precedence; local copies fill the gaps."""
+    `live` are the jobs observed on hosts, `homes` the jobs with files on the controller. For a job that is in
+    both, observed values take precedence, and the files fill the gaps."""
     found: dict[tuple[str, str], ListedJob] = {}
     for seen in sorted(live, key=lambda job: (not job.is_running, -(job.created or 0.0))):
         # A job restarted after the loss of its head has two containers once the first head is back.
@@ -165,9 +169,11 @@ def merge_local_jobs(live: Iterable[ListedJob], homes: Iterable[LocalJob]) -> li
 
 
 def _completed(live: ListedJob, home: ListedJob) -> ListedJob:
-    """Complete an observed job from its local copy.
+    """Return the observed job `live` with its gaps filled from `home`, the same job read from files on the
+    controller.
 
-    The exit code of a killed container does not say how its job ended; the record may."""
+    `home` may also know better how the job ended: its record says it, but the exit code of a killed container does
+    not."""
     is_open = live.is_running or live.state == "paused"
     knows_more = (
         not is_open and live.state not in STATE_OF_EXIT_CODE.values() and home.state in STATE_OF_EXIT_CODE.values()
@@ -206,9 +212,10 @@ def _from_local_job(home: LocalJob) -> ListedJob:
 
 
 def _jobs_on_hosts(masters: Mapping[str, tuple[MasterSeen, ...]], state: ClusterState, now: float) -> list[ListedJob]:
-    """Return every container once, even if two hosts of the inventory are the same machine.
+    """Return the job of every master container once, even if two hosts of the inventory are the same machine.
 
-    `state` is that of the inventory's own cluster: only there it is known which hosts joined a job."""
+    `state` is the state of the inventory's own cluster. Only for jobs of this cluster it is known which hosts
+    joined them after the start."""
     by_id: dict[str, ListedJob] = {}
     for name, there in masters.items():
         for seen in there:

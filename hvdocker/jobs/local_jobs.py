@@ -1,4 +1,5 @@
-"""The jobs on the controller: files that `train`, `fetch` and `down` wrote into .hvdocker/jobs/."""
+"""Read and write the files about jobs on the controller, which verbs like `train`, `fetch` and `down` keep in
+.hvdocker/jobs/."""
 
 from __future__ import annotations
 
@@ -15,21 +16,22 @@ from hvdocker.jobs.history import JobTexts, PastJob, read_past_job
 
 FETCHED_FILE = "fetched.json"
 MASTER_FILE = "master.json"
-# The copy of the record where outputs were fetched into another folder.
+# The copy of the record if outputs and logs were fetched into another folder.
 RECORD_COPY = "record.json"
 MAX_FILE_BYTES = 4 << 20
 
 
 @dataclass(frozen=True)
 class LocalJob:
-    """`folder` has the job's files: .hvdocker/jobs/<job>, or the folder that the user named to `fetch`."""
+    """A job with files on the controller. `past` is what the files say. `folder` has its outputs and logs:
+    .hvdocker/jobs/<job>, or the folder that the user named to `fetch`."""
 
     past: PastJob
     folder: Path
 
     @property
     def output(self) -> Path | None:
-        """The copy of the job's whole output; None where there is none."""
+        """The file with a copy of the job's whole output; None if there is no such file."""
         path = self.folder / "logs" / "output.log"
         return path if path.is_file() else None
 
@@ -44,14 +46,15 @@ class LocalJob:
 
 
 def local_jobs(located: Located) -> dict[str, LocalJob]:
-    """Return all local jobs by id, newest first; those with an unknown start time come last."""
+    """Return all jobs that have files on the controller, by id, newest first. Jobs with an unknown start time come
+    last."""
     found = [local_job(located, job) for job in _folders(located.jobs)]
     found.sort(key=lambda home: (-(home.past.started or 0.0), home.past.job))
     return {home.past.job: home for home in found}
 
 
 def local_job(located: Located, job: str) -> LocalJob:
-    """Read one local job. Missing or damaged files leave its fields empty."""
+    """Read what the controller's files say about a job. Missing or damaged files leave fields of `past` empty."""
     own = located.jobs / job
     folder = fetched_to(located, job) or own
     texts = JobTexts(
@@ -64,7 +67,8 @@ def local_job(located: Located, job: str) -> LocalJob:
 
 
 def fetched_to(located: Located, job: str) -> Path | None:
-    """Return the folder that the last `fetch` of the job wrote to. None: never fetched, or the folder is gone."""
+    """Return the folder that the job was last fetched into, as fetched.json says. None if there is no such file,
+    or the folder is gone. A fetch of a running job is not recorded in fetched.json."""
     try:
         folder = Path(json.loads(_read_bounded(located.jobs / job / FETCHED_FILE))["folder"])
         return folder if folder.is_dir() else None
@@ -73,9 +77,9 @@ def fetched_to(located: Located, job: str) -> Path | None:
 
 
 def write_master_file(located: Located, job: str, inspected: Mapping[str, object]) -> None:
-    """Write master.json: what only the container knows of its job (owner, script, placement, how it ended).
+    """Write master.json: what only the master container knows of its job (owner, script, placement, how it ended).
 
-    With it `jobs` needs no other file, and works even if all the others are damaged."""
+    With this file `jobs` can list the job even if all its other files are missing or damaged."""
     path = located.jobs / job / MASTER_FILE
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_suffix(".part")

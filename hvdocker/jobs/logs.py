@@ -1,5 +1,5 @@
-"""The verb `logs`: show a job's output, from any controller. Reads the master container's log, or a copy
-where the container is gone or unreachable."""
+"""The verb `logs`: show a job's output, from any controller. Reads the log of the master container, or a copy of
+it if the container is gone or unreachable."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ from hvdocker.transport.session import connected
 
 @dataclass(frozen=True)
 class LogsRequest:
-    """What `logs` was asked for. `tail` counts lines that pass the filter `lines`; None means all."""
+    """What the user asked `logs` for. With `follows` new lines are shown until the job ends. `tail` limits the
+    output to that many last lines that pass the filter `lines`; None means all. `since` leaves out older lines."""
 
     follows: bool = False
     tail: int | None = None
@@ -97,7 +98,8 @@ def _from_copies(env: Env, found: FoundJob, request: LogsRequest, on_line: job_c
 
 
 def why_no_container(found: FoundJob) -> str:
-    """Say why the job's container cannot be read: its host is unreachable, or it is gone."""
+    """Return, for a note to the user, why the job's container cannot be read: its host is unreachable, or the
+    container is gone."""
     away = found.observed.unreachable
     head = found.placement.hosts[:1]
     if head and head[0] in away:

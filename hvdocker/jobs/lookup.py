@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class JobsSeen:
-    """The observed state of the cluster. `failed` has the hosts that could not be observed; `unreachable` has
-    those of them that may have containers or files of the cluster."""
+    """What was observed on the hosts. `failed` has the error of every host that could not be observed.
+    `unreachable` has the same errors, but is empty if it is certain that those hosts have nothing of the cluster."""
 
     state: ClusterState
     links: Mapping[str, HostLink]
@@ -44,24 +44,25 @@ class JobsSeen:
 
 @dataclass(frozen=True)
 class FoundJob:
-    """A job and what is known of it. `master` is None if it is gone or its host is unreachable; `local` is
-    None if the controller has no files of the job."""
+    """A job and what is known of it. `master` is None if the master container is gone or its host is unreachable.
+    `local` is None if the controller has no files of the job."""
 
     job: str
     observed: JobsSeen
     master: ContainerSeen | None = None
     local: LocalJob | None = None
-    # From the job's files on the controller or a host; used only where there is no master.
+    # From the job's files on the controller or a host; used only if there is no master.
     recorded_placement: Placement = field(default_factory=lambda: Placement(()))
 
     @property
     def placement(self) -> Placement:
-        """Hosts and slots of the job; with a master this includes hosts that joined since the start."""
+        """The hosts and slots of the job. If its master was found, this includes hosts that joined the job after
+        its start."""
         return self.observed.state.placement_of(self.master) if self.master else self.recorded_placement
 
     @property
     def head(self) -> str:
-        """The host whose engine has the master. Only for a job with a master."""
+        """The host whose engine has the master. Use it only if `master` is not None."""
         assert self.master is not None
         return self.observed.state.host_of(self.master)
 
@@ -71,7 +72,7 @@ class FoundJob:
 
 
 def observe_jobs(located: Located, session: Session) -> JobsSeen:
-    """Observe all hosts of the inventory, without GPUs and images."""
+    """Observe containers and job folders on all hosts of the inventory. GPUs and images are not queried."""
     from hvdocker.observe.hosts import cluster_state, observe_hosts
     from hvdocker.placement.scope import is_complete
 
@@ -90,10 +91,11 @@ def find_job(
 ) -> FoundJob:
     """Return the job whose id is or begins with `wanted`; None means the newest job.
 
-    Jobs with a container come first, then jobs with files on hosts, then jobs with files on the controller
-    only. With `prefers_running` running jobs come before all others. If a host is unreachable and no known
-    job matches `wanted`, or it is None, this raises: the job may be on that host, and no job is better than a
-    wrong one."""
+    Jobs with a master container are searched first, then jobs with files on hosts, then jobs with files on the
+    controller only. With `prefers_running` running jobs come before all others.
+
+    If a host is unreachable, this raises if `wanted` is None or matches no known job: the job that the user means
+    may be on that host, and another job must not be taken for it."""
     masters = {job: one for job, one in newest_masters(observed.state).items() if names.is_safe_file_name(job)}
     homes = local_jobs(located)
     age = {job: number for number, job in enumerate(homes)}
@@ -118,7 +120,8 @@ def known_jobs(state: ClusterState) -> list[str]:
 
 
 def _placement_on_hosts(observed: JobsSeen, job: str) -> Placement:
-    """Read the placement from job.json on the first host that has a usable one."""
+    """Return the placement from the job's job.json on a host: the first file that can be parsed and names hosts.
+    Empty if there is none."""
     from hvdocker.shell.command import command
 
     for host in observed.hosts_with_files(job):
@@ -143,7 +146,8 @@ def _match(wanted: str | None, tiers: Sequence[list[str]]) -> str:
 
 
 def _note_known_jobs(env: Env, jobs: Sequence[str], wanted: str | None) -> None:
-    """Note the known jobs: with hosts unreachable, the user has to name the job."""
+    """List the known jobs in a note if `wanted` is None. While hosts are unreachable, it is not known which job is
+    the newest, so the user has to name one."""
     known = list(dict.fromkeys(jobs))
     if wanted is None and known:
         shown = ", ".join(known[:5]) + (", …" if len(known) > 5 else "")

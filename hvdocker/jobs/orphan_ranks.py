@@ -1,5 +1,5 @@
-"""End the ranks of a job whose supervisor was killed. Ranks on other hosts may not have noticed yet, or are
-still within their grace period."""
+"""End the ranks of a job whose supervisor was killed. A killed supervisor cannot end the ranks on other hosts.
+They would end by themselves, but only after they noticed the loss and their grace period passed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ WAIT_S = 15.0
 
 @dataclass(frozen=True)
 class OrphanRanks:
-    """`workers` has by host the container in which ranks of the job may be left."""
+    """The ranks that a killed supervisor may have left. `workers` has, by host, the container in which ranks of
+    the job may still run. `wait_s` is how long to wait for an answer of the hosts."""
 
     job: str
     workers: Mapping[str, str]
@@ -26,7 +27,8 @@ class OrphanRanks:
     wait_s: float = WAIT_S
 
     def end_at_once(self) -> dict[str, str]:
-        """End the ranks on all hosts in parallel, without grace; return by host why some may be left."""
+        """End the ranks on all hosts in parallel, without a grace period. Return, by host, why ranks may be left
+        there; hosts where this succeeded are not in the result."""
         from hvdocker.engine.container_exec import GracePeriod, end_ranks
         from hvdocker.transport.pool import for_each_host_within
 
@@ -42,7 +44,8 @@ class OrphanRanks:
 
 
 def interrupted_error(job: str, flag: str, missed: Mapping[str, str]) -> Interrupted:
-    """Return the error after Ctrl-C. `missed` has by host why ranks may be left there."""
+    """Return the error for a job that was stopped by Ctrl-C. `missed` has, by host, why ranks may be left there.
+    `flag` is what the suggested command needs to select the cluster."""
     if not missed:
         return Interrupted(f"job {job} was stopped on all hosts by Ctrl-C")
     return Interrupted(

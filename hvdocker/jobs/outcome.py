@@ -1,4 +1,4 @@
-"""How a job ended: nothing for success, else the error that the user sees first. Pure: opens nothing."""
+"""Turn the end of a job into the error that the user sees; a job that succeeded has none. Pure: opens nothing."""
 
 from __future__ import annotations
 
@@ -21,8 +21,11 @@ _OOM_TEXT = " (out of memory: the kernel killed it)"
 
 @dataclass(frozen=True)
 class EndedJob:
-    """A job that has ended. `flag` is what suggested commands need to select its cluster. `restarts_before`
-    counts restarts after the loss of a head, which the last record does not include."""
+    """A job that has ended. `last_lines` has the last lines of output by rank.
+
+    `flag` is what suggested commands need to select the job's cluster. `restarts_before` counts the restarts
+    before the last master was started. A job gets another master after the loss of its head, and the record of the
+    last master does not include earlier restarts."""
 
     job: str
     placement: Placement
@@ -33,7 +36,8 @@ class EndedJob:
 
     @property
     def head(self) -> str | None:
-        """None where it is not known: files of a job that was taken down may be missing."""
+        """The head of the job. None if the placement is unknown, because files of a job that was taken down may be
+        missing."""
         return next(iter(self.placement.hosts), None)
 
     @property
@@ -45,8 +49,8 @@ class EndedJob:
 def raise_unless_succeeded(ended: EndedJob, propagates_exit: bool = False) -> None:
     """Return if the job succeeded; else raise JobStopped or JobFailed.
 
-    With `propagates_exit` the error has the exit code of the rank that failed first, if a rank caused the
-    failure."""
+    With `propagates_exit` the error has the exit code of the rank that failed first, if a rank caused the failure
+    and its code is not one that docker or ssh use themselves."""
     if ended.end.state == "succeeded":
         return
     if ended.end.state == "stopped":
@@ -145,7 +149,8 @@ def _hung(ended: EndedJob, hang: Hang) -> JobFailed:
 
 
 def remarks(record: JobRecord) -> list[str]:
-    """Return notes on what happened during any job: dropped hosts, matched rules, hangs."""
+    """Return notes on what happened during a job, whether it succeeded or failed: hosts that were dropped, rules
+    that matched a line of output, and hangs that did not end the job."""
     told = [
         f"{match.host} was left out by the rule {match.pattern!r}: rank {match.rank} said: {match.line}"
         for match in record.dropped_by_rule
@@ -168,9 +173,10 @@ def _dropped_host_text(one: DroppedHost) -> str:
 
 @dataclass(frozen=True)
 class JobEnd:
-    """The end of a job's master. `record` is None if none was found. The supervisor writes the record at the
-    start and at every change, so a killed master leaves one with state `running`; then the exit code
-    decides."""
+    """How the master of a job ended. `record` is the parsed record.json, None if it was not found.
+
+    The supervisor writes the record at the start and at every change. So a supervisor that was killed leaves a
+    record with the state `running`. In that case `exit_code` says how the job ended."""
 
     record: JobRecord | None
     exit_code: int
@@ -178,7 +184,8 @@ class JobEnd:
 
     @property
     def state(self) -> str:
-        """From the record if it is final; else from the exit code, since a killed supervisor wrote no end."""
+        """The final state, such as `succeeded` or `failed`. It comes from the record, or from the exit code if a
+        killed supervisor left no final record."""
         if self.has_final_record:
             return self.record.state if self.record else ""
         return "succeeded" if self.exit_code == 0 else "failed"
@@ -190,5 +197,6 @@ class JobEnd:
 
     @property
     def head_went_down(self) -> bool:
-        """Whether the head went down during the job: its engine, at its start, found the container dead."""
+        """Whether the head went down during the job. Its engine, when it started again, found the container dead
+        and gave it the exit code HOST_LOST_EXIT_CODE."""
         return not self.has_final_record and self.exit_code == HOST_LOST_EXIT_CODE

@@ -1,5 +1,5 @@
-"""Replace a link that breaks while a job is followed. Reopening is tried for a while, because laptops go
-offline and come back. Only then it is determined what is gone: the head, or the controller's own network."""
+"""Replace a link that breaks while a job is followed. Reopening is tried for a while, because laptops go offline
+and come back. If it fails, the cause is determined: the head is gone, or the controller's own network."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ MAX_PAUSE_S = 8.0
 
 @dataclass
 class Reconnect:
-    """Reopens the link to `host`. `diagnose` returns the error if the host stays unreachable; None if the
-    cause cannot be determined. `patience_s` is how long reopening is tried."""
+    """Reopens a broken link to `host`. `patience_s` is how long this is tried. If the host stays unreachable,
+    `diagnose` returns the error for the user, or None if the cause cannot be determined."""
 
     env: Env
     located: Located
@@ -40,7 +40,7 @@ class Reconnect:
     def __call__(self, error: HvdockerError) -> HostLink:
         """Return a new link to the host, or raise the error for the user. `error` is what broke the old link.
 
-        Ctrl-C ends the wait; the job goes on."""
+        Ctrl-C ends the wait but not the job: `error` is raised with a hint how to follow the job again."""
         wait = f"trying again for {self.patience_s:.0f} s"
         self._say(f"the link to {self.host} broke; {wait}; the job goes on meanwhile")
         try:
@@ -54,7 +54,7 @@ class Reconnect:
         return link
 
     def with_follow_hint(self, error: HvdockerError) -> HvdockerError:
-        """Return `error` with a hint how to follow the job again: it is not known to have ended."""
+        """Return `error` with a hint how to follow the job again, because the job may still run."""
         error.fix = f"the job goes on without this terminal; watch it with: {self.follow_command}"
         return error
 

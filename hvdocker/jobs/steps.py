@@ -1,4 +1,4 @@
-"""Steps on jobs that run or have ended. Pure."""
+"""The steps that stop jobs and fetch their files. Pure."""
 
 from __future__ import annotations
 

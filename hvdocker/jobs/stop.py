@@ -1,5 +1,5 @@
-"""The verb `stop`: end a job on every host, gracefully, then by force. Works from any controller, and also
-where the job's master is gone. Takes no lock."""
+"""The verb `stop`: end a job on every host, gracefully, then by force. Works from any controller, even if the
+job's master is gone. Takes no lock."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StopReport:
-    """`ended` counts by host the ranks that still ran without their master; `troubles` has the hosts on which
-    ranks or the master may be left."""
+    """The result of `stop`. `ended` has, by host, how many ranks still ran without their master and were ended.
+    `troubles` has the errors of hosts on which ranks or the master may still run."""
 
     job: str
     was_running: bool
@@ -32,12 +32,12 @@ class StopReport:
     troubles: tuple[HvdockerError, ...] = ()
 
     def complain(self) -> None:
-        """Raise if the job may still run somewhere."""
+        """Raise the errors in `troubles`, if there are any: the job may still run on some hosts."""
         raise_all(f"{self.job} could not be stopped everywhere", self.troubles)
 
 
 def stop(env: Env, located: Located, wanted: str | None, is_forced: bool = False) -> StopReport:
-    """Stop the job `wanted` (id or its beginning; None is the newest).
+    """Stop the job `wanted`, a job id or the beginning of one; None means the newest job.
 
     Raises for a job of another owner, unless `is_forced`."""
     with connected(env, located, must_all=False) as session:
@@ -51,7 +51,7 @@ def stop(env: Env, located: Located, wanted: str | None, is_forced: bool = False
             return StopReport(found.job, False)
         refuse_foreign_job(found.master, workers, env.maker().owner, is_forced)
         state = found.observed.state
-        # There are two if a head that was cut off is back after its job was restarted on other hosts.
+        # A job has two masters if its head was cut off, the job was restarted on other hosts, and the head is back.
         for living in (master for master in state.running_jobs() if master.job == found.job):
             job_container.stop_job(found.observed.links[state.host_of(living)], living.name)
         remove_leftover_secrets(env, located, found)
@@ -63,7 +63,7 @@ def stop(env: Env, located: Located, wanted: str | None, is_forced: bool = False
 
 
 def remove_leftover_secrets(env: Env, located: Located, found: FoundJob) -> None:
-    """Remove the job's secrets if its supervisor was killed and so could not do it."""
+    """Remove the job's secrets if its supervisor was killed. A supervisor that ends by itself removes them."""
     master = found.master
     if master is None or not master.secrets:
         return
@@ -98,7 +98,8 @@ def _master_unreachable(found: FoundJob) -> HvdockerError:
 
 
 def _end_orphan_ranks(found: FoundJob) -> tuple[dict[str, int], tuple[HvdockerError, ...]]:
-    """End the job's ranks in all reachable workers, in parallel; return their number by host, and errors."""
+    """End the job's ranks in all reachable workers, in parallel. Return the number of ended ranks by host, and the
+    errors of hosts where this failed."""
     from hvdocker.engine.container_exec import GracePeriod, end_ranks
     from hvdocker.transport.pool import for_each_host
 

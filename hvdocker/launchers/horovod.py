@@ -8,31 +8,32 @@ from hvdocker.protocol.placement import Placement
 from hvdocker.protocol.resilience import Elastic
 
 DISCOVERY_SCRIPT = "/opt/hvdocker/bin/discover"
-# Seconds until a failed host is tried again, growing from the first value to the second. By default Horovod
-# never tries it again.
+# Seconds until horovodrun tries a failed host again, growing from the first value to the second. By default
+# it never tries the host again.
 COOLDOWN_S = ("1", "10")
 
 
 class Horovodrun:
-    """horovodrun on fixed hosts.
+    """Builds the command line of horovodrun on fixed hosts. `tuning` are Horovod's tuning flags, passed on
+    unchanged.
 
-    `--gloo` is given because detecting it takes seconds (it imports TensorFlow), `--disable-cache` because
-    containers change."""
+    `--gloo` is given because horovodrun takes seconds to detect Gloo (it imports TensorFlow). `--disable-cache` is
+    given because results cached for earlier containers may be wrong for new ones."""
 
     def __init__(self, start_timeout_s: int = 120, tuning: Sequence[str] = ()) -> None:
         self.start_timeout_s = start_timeout_s
         self.tuning = tuple(tuning)
 
     def argv(self, placement: Placement, addresses: Mapping[str, str], port: int) -> tuple[str, ...]:
-        # Addresses, not names: horovodrun takes a name that does not resolve to a local address for remote.
+        # Addresses, not names: horovodrun treats a name that does not resolve to a local address as a remote host.
         hosts = ",".join(f"{addresses[share.host]}:{share.slots}" for share in placement.shares)
         words = ("horovodrun", "-np", str(placement.np), "-H", hosts, "-p", str(port), "--gloo")
         return (*words, "--disable-cache", "--start-timeout", str(self.start_timeout_s), *self.tuning)
 
 
 class ElasticHorovodrun:
-    """horovodrun for an elastic job. It is given no hosts: it runs the discovery script repeatedly while the
-    job runs."""
+    """Builds the command line of horovodrun for an elastic job. It has no hosts: while the job runs, horovodrun
+    runs DISCOVERY_SCRIPT repeatedly, which prints the current hosts."""
 
     def __init__(self, elastic: Elastic, start_timeout_s: int = 120, tuning: Sequence[str] = ()) -> None:
         self.elastic = elastic

@@ -7,7 +7,7 @@ import difflib
 from hvdocker.errors import UsageProblem
 
 # Flag → takes a value. These are the groups tunable, autotune, timeline, stall and library of horovodrun
-# 0.28, and those of the group elastic that do not say which hosts there are.
+# 0.28, and the flags of the group elastic that do not select hosts.
 TUNING_FLAGS: dict[str, bool] = {
     "--fusion-threshold-mb": True, "--cycle-time-ms": True, "--cache-capacity": True,
     "--hierarchical-allreduce": False, "--no-hierarchical-allreduce": False,
@@ -49,7 +49,7 @@ def split_tuning_flags(words: list[str]) -> tuple[list[str], tuple[str, ...]]:
 
 
 def refuse_unknown_words(words: list[str]) -> None:
-    """Raise UsageProblem if any plain words are left over."""
+    """Raise UsageProblem if there are words on the command line that are neither the script nor a known flag."""
     if words:
         raise UsageProblem(f"what is {words[0]!r}?", fix=f"{_AFTER_DASHES}: train train.py -- …")
 

@@ -1,6 +1,6 @@
 """Remove horovodrun's own traceback from the output of a failed job. Pure.
 
-It only repeats what the ranks reported. The terminal does not show it; the log keeps every line."""
+That traceback only repeats what the ranks reported. The terminal does not show it; the log keeps every line."""
 
 from __future__ import annotations
 

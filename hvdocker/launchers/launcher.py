@@ -9,7 +9,8 @@ from hvdocker.protocol.placement import Placement
 
 
 class Launcher(Protocol):
-    """Turns a placement into the command line that starts all ranks, without the command of the user. The
-    supervisor adds the network interface and has it start the rank wrapper everywhere."""
+    """Turns a placement into the command line that starts all ranks. The command line does not have the user's
+    command: the supervisor appends the network interface and the rank wrapper, which runs the user's command on
+    every host."""
 
     def argv(self, placement: Placement, addresses: Mapping[str, str], port: int) -> tuple[str, ...]: ...

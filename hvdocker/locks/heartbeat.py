@@ -1,7 +1,8 @@
-"""Heartbeat of a run: one ticket on every host that has containers of the run.
+"""Heartbeat of a run: one ticket (a file that the controller renews) on every host that has containers of the
+run.
 
-`gc` finds the ticket beside the containers and so knows that the run is alive. The tickets are on every host
-because inventories of different users may name different hosts."""
+`gc` finds the ticket on the same host as the containers, and so knows that the run is alive. Every host has a
+ticket, because another user's inventory may name only some of the hosts."""
 
 from __future__ import annotations
 
@@ -20,9 +21,10 @@ from hvdocker.transport.pool import for_each_host
 def heartbeat_on_all_hosts(
     links: Mapping[str, HostLink], claim: Claim, kind: str, wish: str, beat_s: float = BEAT_S
 ) -> Iterator[None]:
-    """Keep one ticket on every host, all with the claim's token, until the block ends.
+    """Keep one ticket on every host in `links` until the block ends. All tickets have the token of `claim`.
 
-    Each ticket is renewed by its own thread, so that a host that hangs does not stop the other heartbeats."""
+    `kind` and `wish` are written into the tickets (see TicketText). Each ticket is renewed every `beat_s`
+    seconds by its own thread, so a host that hangs does not stop the heartbeats on the other hosts."""
     sign = make_ticket_text(claim, kind, wish)
     tickets = {name: HeldTicket(link, sign) for name, link in links.items()}
     try:

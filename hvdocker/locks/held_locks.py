@@ -1,19 +1,20 @@
 """Hold the locks of several hosts while a verb changes them.
 
-The locks of all hosts are requested at once. If another run holds one of them, all acquired locks are
-released, and the hosts are then locked one by one in the order of machine-id and address. So one of two runs
-that want the same hosts gets all of them. The order is the same for every client unless machines are clones
-with the same machine-id and are reached by different addresses. Then two runs may wait for each other until
-`--lock-wait` ends one of them.
+The locks of all hosts are requested at once. If another run holds one of them, this run releases the locks that
+it got, and then locks the hosts one by one in the order of machine-id and address. Every client (an hvdocker
+process) uses this order, so one of two runs that want the same hosts gets all of them. The order can differ
+only for cloned machines that have the same machine-id and are reached by different addresses. Then two runs may
+wait for each other until `--lock-wait` ends one of them.
 
-While the locks are held, a beat every ten seconds shows that the holder is alive. If a beat finds another
-holder, this run did not beat for a minute and its lock was taken over as stale, or a user released the lock.
-The run then stops with exit code 5. It undoes nothing, because the new holder may have built on what it
-found. Between the takeover and that beat, at most ten seconds, both runs may change the host: a lock that
-outlives its holder cannot rule that out.
+While a run holds locks, it renews them every ten seconds. Such a renewal is called a beat. A lock without a
+beat for a minute is stale, and another run may take it over. A beat also finds out whether this run has lost
+the lock: another run took it over, or a user released it. The run then stops with exit code 5. It undoes
+nothing, because the new holder may already depend on what it found. For at most ten seconds, between the
+takeover and the next beat, both runs may change the host. A lock that other runs may take over cannot prevent
+that.
 
-If no lock can be written on a host, because its /tmp is full or read-only, and no other run holds one, every
-verb fails except `down`, which frees what jobs have filled, and `gc`. These two continue without a lock."""
+If no lock can be written on a host (its /tmp is full or read-only) and no other run holds the lock, every verb
+fails except `down` and `gc`. These two continue without a lock, because they free space."""
 
 from __future__ import annotations
 
@@ -45,21 +46,21 @@ from hvdocker.units import show_seconds
 BEAT_S = 10.0
 TIMEOUT_S = 30.0
 _POLL_S = 1.0
-# Another run may hold a lock younger than this only because it tried all hosts at once, and is about to
-# release it. So it is worth waiting this long even without --lock-wait.
+# A run that requests all hosts at once and does not get all of them releases its locks again. So a lock that is
+# younger than this may be free soon, and it is worth waiting this long even without --lock-wait.
 _BRIEF_HOLD_S = 3
 
 
 class LockUnwritable(HostUnfit):
-    """No lock can be written on the host, and no run holds one."""
+    """No lock can be written on the host (its /tmp is full or read-only), and no run holds the lock."""
 
 
 @dataclass(frozen=True)
 class LockOptions:
     """How a verb takes locks.
 
-    `inventory_flag` is added to the hvdocker commands in error messages so that they mean this cluster
-    (` -i FILE`). If `is_needed` is False, a host on which no lock can be written is used without a lock."""
+    `inventory_flag` (` -i FILE`) is added to the hvdocker commands in error messages, so that they apply to
+    this inventory. If `is_needed` is False, a host on which no lock can be written is used without a lock."""
 
     inventory_flag: str = ""
     is_needed: bool = True
@@ -74,9 +75,10 @@ def hold_locks(
     beat_s: float = BEAT_S,
     options: LockOptions = LockOptions(),
 ) -> Iterator[HeldLocks]:
-    """Hold the locks of all these hosts until the block ends.
+    """Hold the locks of all hosts in `links` until the block ends.
 
-    `wait_s` is how long to wait for locks that other runs hold. Raises Locked if they are still held then."""
+    `wait_s` is how long to wait for locks that other runs hold. Raises Locked if another run still holds a lock
+    after that time. `beat_s` is the time between two renewals of the locks."""
     held = HeldLocks(links, claim, listener, options)
     beats = threading.Thread(target=held.beat_until_released, args=(beat_s,), name="lock", daemon=True)
     beats.start()
@@ -88,7 +90,7 @@ def hold_locks(
 
 
 class HeldLocks:
-    """The locks that one run holds, with their background beats."""
+    """The locks that one run holds. `beat_until_released` renews them in a background thread."""
 
     def __init__(
         self,
@@ -101,7 +103,7 @@ class HeldLocks:
         self._claim = claim
         self._listener = listener
         self._options = options
-        # Another run held some of the locks first, so the hosts may have changed since they were observed.
+        # True if another run held some of the locks first: the hosts may have changed since they were observed.
         self.has_waited = False
         # (machine-id, address) as each host reported them: sorts hosts equally for every client.
         self.sort_keys: dict[str, tuple[str, str]] = {}
@@ -115,16 +117,19 @@ class HeldLocks:
 
     @property
     def is_lost(self) -> bool:
-        """Whether a beat found that another run or a user has taken one of the locks."""
+        """Whether a renewal found that another run or a user has taken away one of the locks."""
         return bool(self._lost)
 
     def raise_if_lost(self) -> None:
-        """Raise Locked if any lock is lost, no matter on which host the caller is about to act."""
+        """Raise Locked if the lock of any host is lost, even if the caller is about to change another host."""
         for name, answer in list(self._lost.items()):
             raise self._lost_error(name, answer)
 
     def take(self, wait_s: float) -> None:
-        """Take all locks, at once or else one by one in the common order. Raises Locked on timeout."""
+        """Take the locks of all hosts at once. If another run holds some of them, take all one by one.
+
+        The one-by-one order is the same for all clients. Raises Locked if another run still holds a lock after
+        `wait_s` seconds. A lock that is only a few seconds old is waited for briefly even if `wait_s` is 0."""
         deadline = time.monotonic() + wait_s
         answers = for_each_host(self._links, self._try).or_raise("some hosts could not be locked")
         held = {name: answer for name, answer in answers.items() if not answer.is_taken}
@@ -168,9 +173,10 @@ class HeldLocks:
         return answer
 
     def _ask_for(self, name: str) -> LockAnswer:
-        """Request the lock of one host. A lock of a process of this machine that has ended is released first.
+        """Request the lock of one host.
 
-        So a user who lost the connection and runs the verb again need not wait until the lock is stale."""
+        If the holder is a process of this machine that has ended, its lock is released first. So a user who
+        lost the connection and runs the verb again need not wait until the old lock is stale."""
         answer = run_lock_command(self._links[name], take_lock(self._claim))
         self.sort_keys[name] = answer.sort_key
         holder = None if answer.is_taken else answer.holder
@@ -181,14 +187,16 @@ class HeldLocks:
         return run_lock_command(self._links[name], take_lock(self._claim))
 
     def give_back(self) -> None:
-        """Release the locks on all hosts, also where it is unknown whether the lock was acquired.
+        """Release the locks on all hosts, including hosts of which it is unknown whether the lock was acquired.
 
-        The script leaves locks with another token alone. The lock of an unreachable host goes stale."""
+        The release script keeps a lock with another token. The lock of an unreachable host becomes stale by
+        itself."""
         self._is_over.set()
         self._release([name for name in self._links if name not in self._hosts_without_lock])
 
     def _release(self, names: list[str]) -> None:
-        """Send one release to every host. Ctrl-C takes effect only after all have answered or timed out."""
+        """Release the locks of these hosts. Ctrl-C takes effect only after all hosts have answered or timed
+        out."""
         taken = self._taken & set(names)
         self._taken -= taken
         self._release_count += 1
@@ -211,18 +219,18 @@ class HeldLocks:
         """Renew the held locks every `beat_s` seconds until they are released.
 
         Each beat runs in its own background thread, so a host that hangs delays only its own lock."""
-        # The controller beats, not a process on the host that beats while the connection stands: a laptop
-        # that sleeps may leave its connection open for hours.
+        # The controller renews the locks. A process on the host that renews them while the connection is open
+        # would not do: a laptop that sleeps may leave its connection open for hours.
         while not self._is_over.wait(beat_s):
             for name in list(self._taken - self._beating):
                 self._beating.add(name)
                 self._background.submit(partial(self._beat, name))
 
     def _beat(self, name: str) -> None:
-        """Renew one lock, and mark it as lost if this run no longer holds it.
+        """Renew the lock of one host, and mark the lock as lost if this run no longer holds it.
 
-        Errors are dropped: if the host is unreachable, the verb's own commands fail."""
-        # A beat that overlaps a release of our own would find the lock free, which is no loss.
+        The background thread drops errors: if the host is unreachable, the verb's own commands fail."""
+        # A beat that overlaps a release by this run finds the lock free. That does not count as lost.
         begun_in = self._release_count
         try:
             answer = run_lock_command(self._links[name], beat_lock(self._claim.token))
@@ -233,7 +241,9 @@ class HeldLocks:
             self._beating.discard(name)
 
     def _locked(self, held: Mapping[str, LockAnswer]) -> list[HvdockerError]:
-        """Return one error per host. Hosts of the same holder get equal text, so they are shown as one."""
+        """Return one Locked error for each host that another run holds.
+
+        Hosts with the same holder get the same text, so that the report can show them as one."""
         errors: list[HvdockerError] = []
         for name, answer in held.items():
             token = answer.holder.token if answer.holder else ""
@@ -270,15 +280,17 @@ def query_locks(links: Mapping[str, HostLink]) -> HostOutcomes[LockAnswer]:
 
 
 def release_locks_of(links: Mapping[str, HostLink], holders: Mapping[str, Holder]) -> HostOutcomes[LockAnswer]:
-    """Release the locks of these holders. A lock that has another holder by now is kept."""
+    """Release the locks of these hosts. `holders` has the expected holder by host.
+
+    A lock that another run holds by now is kept."""
     return for_each_host(holders, lambda name: run_lock_command(links[name], release_lock(holders[name].token)))
 
 
 def run_lock_command(link: HostLink, command: Command) -> LockAnswer:
     """Run a lock script on the host and return its answer.
 
-    Raises HostUnfit if the script did not run to its end or the lock folder is unusable, LockUnwritable if
-    nothing can be written there."""
+    Raises HostUnfit if the script did not run to its end or the lock folder is unusable. Raises LockUnwritable
+    if nothing can be written in the folder."""
     result = link.run(command, timeout_s=TIMEOUT_S)
     answer = read_lock(result.text)
     if answer is None:
@@ -333,15 +345,16 @@ def _takeover_text(holder: Holder) -> str:
 
 
 def find_dead_locks(links: Mapping[str, HostLink]) -> Mapping[str, Holder]:
-    """Return the holders of dead locks by host: stale ones, and those of ended processes of this machine.
+    """Return, by host, the holders of dead locks.
 
-    Hosts whose lock cannot be read are left out."""
+    A lock is dead if it is stale, or if its holder is a process of this machine that has ended. Hosts whose
+    lock cannot be read are left out."""
     holders = {name: answer.holder for name, answer in query_locks(links).done.items() if answer.holder}
     return {name: holder for name, holder in holders.items() if _is_dead(holder)}
 
 
 def release_dead_locks(links: Mapping[str, HostLink]) -> Mapping[str, Holder]:
-    """Release dead locks and return their former holders by host."""
+    """Release the locks that `find_dead_locks` finds, and return their former holders by host."""
     dead = find_dead_locks(links)
     released = release_locks_of(links, dead).done
     return {name: dead[name] for name, after in released.items() if after.holder is None}

@@ -1,9 +1,10 @@
-"""Hold a ticket of this client on the queue host, and read the tickets of others.
+"""Hold a ticket of this client (an hvdocker process) on the queue host, and read the tickets of others.
 
-The queue host is the one that sorts lowest by machine-id and address, as locks sort hosts, so all clients use
-the same one. A thread renews the ticket every ten seconds. A ticket that was removed because this client
-did not renew it for a minute is created again at the end of the queue. Tickets of processes of this machine
-that have ended are ignored at once, as with locks."""
+The queue host keeps the queue of clients that wait for slots. It is the host that sorts lowest by machine-id
+and address. Locks sort hosts in the same way, so all clients choose the same queue host. A thread renews the
+ticket every ten seconds. If the ticket was removed because this client did not renew it for a minute, the
+client creates it again at the end of the queue. Tickets of processes of this machine that have ended are
+ignored at once, as with locks."""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ from hvdocker.transport.pool import HostOutcomes, for_each_host
 
 BEAT_S = 10.0
 TIMEOUT_S = 30.0
-# Characters of each text in a ticket. `read_ticket` reads no more than that.
+# The maximum length of each text in a ticket. `read_ticket` reads no more characters than that.
 _MAX_TEXT = 100
 
 
@@ -45,7 +46,10 @@ def hold_ticket(
     listener: EventListener = ignore_events,
     beat_s: float = BEAT_S,
 ) -> Iterator[HeldTicket]:
-    """Hold a ticket on the queue host until the block ends or the ticket's `leave` is called."""
+    """Hold a ticket on the queue host until the block ends or the ticket's `leave` is called.
+
+    `kind` and `wish` are written into the ticket (see TicketText). The ticket is renewed every `beat_s`
+    seconds."""
     host = queue_host(links, {})
     found = HeldTicket(links[host], make_ticket_text(claim, kind, wish), listener)
     beats = threading.Thread(target=found.renew_until_left, args=(beat_s,), name="ticket", daemon=True)
@@ -58,13 +62,13 @@ def hold_ticket(
 
 
 def make_ticket_text(claim: Claim, kind: str, wish: str) -> TicketText:
-    """Return the content of a ticket, with every text cut to the length that readers accept."""
+    """Return the content of a ticket. Every text is cut to _MAX_TEXT characters, as `read_ticket` does."""
     words = {name: str(value)[:_MAX_TEXT] for name, value in asdict(claim).items()}
     return TicketText(**words, kind=kind, wish=wish[:_MAX_TEXT])
 
 
 class HeldTicket:
-    """One ticket of this client on one host, with its background renewal."""
+    """One ticket of this client on one host. `renew_until_left` renews it in a background thread."""
 
     def __init__(self, link: HostLink, sign: TicketText, listener: EventListener = ignore_events) -> None:
         self._link = link
@@ -84,11 +88,13 @@ class HeldTicket:
         return self._link.name
 
     def join(self) -> None:
-        """Create the ticket at the end of the queue."""
+        """Create the ticket on the host, at the end of the queue."""
         self._number = _run_or_raise(self._link, join_queue(self._sign)).number
 
     def renew_and_list(self) -> tuple[Ticket, ...]:
-        """Renew the ticket; return all living tickets in the order of their numbers, this one included."""
+        """Renew the ticket and return all living tickets of the host, this one included, in queue order.
+
+        A ticket that was removed as dead is created again at the end of the queue."""
         try:
             return self._renewed()
         except HostUnreachable as error:
@@ -118,15 +124,18 @@ class HeldTicket:
             return True
 
     def renew_until_left(self, beat_s: float) -> None:
-        """Renew the ticket every `beat_s` seconds until `leave`. Errors are dropped.
+        """Renew the ticket every `beat_s` seconds until `leave` is called.
 
-        The caller sees an unreachable host at its next `renew_and_list`."""
+        Errors are ignored: if the host is unreachable, the caller gets the error from its next
+        `renew_and_list`."""
         while not self._is_over.wait(beat_s):
             with suppress(Exception):
                 self._renewed()
 
     def leave(self) -> None:
-        """Remove the ticket, once, uninterrupted by Ctrl-C. On an unreachable host the ticket expires."""
+        """Remove the ticket. Ctrl-C does not interrupt this, and a second call does nothing.
+
+        If the host is unreachable, its ticket is dead after DEAD_S seconds."""
         if not self._is_over.is_set():
             self._is_over.set()
             run_uninterrupted(self._leave)
@@ -143,7 +152,9 @@ class HeldTicket:
 
 
 def queue_host(links: Mapping[str, HostLink], orders: Mapping[str, tuple[str, str]]) -> str:
-    """Return the queue host. `orders` has the sort keys that are known; the other hosts are asked."""
+    """Return the name of the queue host: the host whose sort key (machine-id, address) is lowest.
+
+    `orders` has the sort keys that are already known, by host. The other hosts are asked for theirs."""
     missing = [name for name in links if name not in orders]
     asked = for_each_host(missing, lambda name: run_ticket_command(links[name], list_tickets(False)).sort_key)
     told = {**orders, **asked.or_raise("some hosts could not be asked for the queue")}
@@ -155,7 +166,8 @@ def read_queue(
 ) -> tuple[Ticket, ...]:
     """Return the living tickets of the queue host, for a client that has no ticket of its own.
 
-    Dead tickets are removed if `clears`."""
+    `orders` has the sort keys that are already known (see `queue_host`). If `clears`, dead tickets are
+    removed."""
     link = links[queue_host(links, orders)]
     return _drop_dead(link, _run_or_raise(link, list_tickets(clears)), clears)
 
@@ -168,7 +180,9 @@ def query_tickets(links: Mapping[str, HostLink]) -> HostOutcomes[tuple[Ticket, .
 
 
 def _drop_dead(link: HostLink, answer: TicketAnswer, clears: bool = True) -> tuple[Ticket, ...]:
-    """Return the tickets without those of ended processes of this machine, which are removed if `clears`."""
+    """Return the tickets of `answer` without those of processes of this machine that have ended.
+
+    If `clears`, the tickets of ended processes are also removed from the host."""
     gone = [ticket for ticket in answer.tickets if has_process_ended(ticket.process)]
     for ticket in gone if clears else ():
         _run_or_raise(link, leave_queue(ticket.token, ticket.number))
@@ -176,7 +190,10 @@ def _drop_dead(link: HostLink, answer: TicketAnswer, clears: bool = True) -> tup
 
 
 def _run_or_raise(link: HostLink, command: Command) -> TicketAnswer:
-    """Run a ticket script; raise HostUnfit if the queue folder is unusable or not writable."""
+    """Run a ticket script and return its answer.
+
+    Raises HostUnfit if the script did not run to its end, or if the queue folder is unusable or not
+    writable."""
     answer = run_ticket_command(link, command)
     if answer.state == "unusable":
         raise HostUnfit(
@@ -197,7 +214,7 @@ def _run_or_raise(link: HostLink, command: Command) -> TicketAnswer:
 
 
 def run_ticket_command(link: HostLink, command: Command) -> TicketAnswer:
-    """Run a ticket script and return its answer; raise HostUnfit if it did not run to its end."""
+    """Run a ticket script and return its answer. Raises HostUnfit if the script did not run to its end."""
     result = link.run(command, timeout_s=TIMEOUT_S)
     answer = read_tickets(result.text)
     if answer is None:

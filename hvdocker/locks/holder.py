@@ -10,18 +10,19 @@ from typing import Any
 from hvdocker.units import show_seconds
 
 LOCK_DIR = "/tmp/hvdocker.lock"
-# A lock without a beat for this long, by the host's own clock, may be taken over.
+# A lock that was not renewed for this long, by the host's own clock, may be taken over.
 STALE_S = 60
-# The token of a file that is not a record of ours. The scripts on the host use the same value.
+# The token of a lock file that hvdocker did not write. The scripts on the host use the same value.
 NO_TOKEN = "0"
 _MAX_TEXT = 100
 
 
 @dataclass(frozen=True)
 class Claim:
-    """What a run writes about itself into a lock.
+    """What a run writes about itself into a lock or ticket.
 
-    The token is the same on all hosts, so a machine that the inventory names twice does not block itself."""
+    `token` is a random text that identifies the run. It is the same on all hosts, so a run does not block
+    itself on a machine that the inventory names twice. `machine` and `user` are those of the controller."""
 
     token: str
     owner: str
@@ -33,7 +34,9 @@ class Claim:
     process: str = ""
 
     def as_json(self) -> str:
-        """Return all but the token, which the script on the host puts in front with the host's own time."""
+        """Return all fields but the token as JSON.
+
+        The script on the host adds the token and the host's own time in front."""
         rest = {name: value for name, value in asdict(self).items() if name != "token"}
         return json.dumps(rest)
 
@@ -48,9 +51,10 @@ class Claim:
 
 @dataclass(frozen=True)
 class Holder(Claim):
-    """A claim that was read from a host.
+    """A claim that was read from a host: the run that holds the lock.
 
-    `age_s` is the time since its last beat, `held_s` since it was taken, both by the host's clock."""
+    `age_s` is the time since the holder last renewed the lock. `held_s` is the time since the lock was taken.
+    Both are measured by the host's clock."""
 
     age_s: int = 0
     held_s: int = 0
@@ -61,7 +65,9 @@ class Holder(Claim):
 
     @property
     def is_named(self) -> bool:
-        """Whether the holder is known. False while a lock is being released, or if its record is not ours."""
+        """Whether the holder is known.
+
+        False while a lock is being released, or if hvdocker did not write the lock file."""
         return self.token != NO_TOKEN
 
     @property
@@ -76,15 +82,15 @@ class Holder(Claim):
 
 
 def read_holder(line: str, age_s: int, now: int) -> Holder:
-    """Return the holder from the line of a lock file, which any user of that host may have written.
+    """Return the holder that `line` describes. `line` is the content of a lock file or ticket.
 
-    Missing values and unprintable characters become `?`, so that no text can control a terminal.
-    `now` is the host's clock in seconds."""
+    Any user of the host may have written the file. So missing values and unprintable characters become `?`, and
+    no text can control the terminal. `now` is the host's clock in Unix seconds."""
     try:
         found = json.loads(line)
     except ValueError:
         found = None
-    record: Mapping[str, Any] = found if isinstance(found, dict) else {}  # Any: foreign JSON
+    record: Mapping[str, Any] = found if isinstance(found, dict) else {}  # Any: parsed JSON
     since, token = record.get("since"), text_field(record, "token")
     return Holder(
         token=token if token and set(token) <= set("0123456789abcdef") else NO_TOKEN,
@@ -99,8 +105,11 @@ def read_holder(line: str, age_s: int, now: int) -> Holder:
     )
 
 
-def text_field(record: Mapping[str, Any], name: str) -> str:  # Any: as above
-    """Return a text value of the record, cut and without unprintable characters; `?` if it is missing."""
+def text_field(record: Mapping[str, Any], name: str) -> str:
+    """Return the text value `name` of the record, or `?` if it is missing or no text.
+
+    The text is cut to _MAX_TEXT characters, and unprintable characters become `?`. Values are `Any` because
+    they come from parsed JSON."""
     value = record.get(name)
     text = value if isinstance(value, str) else ""
     return "".join(letter if letter.isprintable() else "?" for letter in text[:_MAX_TEXT]) or "?"

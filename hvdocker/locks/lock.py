@@ -1,4 +1,4 @@
-"""Take host locks for a verb that changes hosts, and the verb `lock`: show the locks and release them."""
+"""Take host locks for a verb that changes hosts. Also the verb `lock`: show the locks and release them."""
 
 from __future__ import annotations
 
@@ -27,8 +27,9 @@ def locked(
 ) -> Iterator[HeldLocks]:
     """Hold the locks of these hosts until the block ends.
 
-    The caller must observe the hosts again inside the block: another run may have changed them before.
-    `is_needed` False means: continue without a lock on a host where none can be written."""
+    The caller must observe the hosts again inside the block, because another run may have changed them before
+    the locks were taken. If `is_needed` is False, a host on which no lock can be written is used without a
+    lock."""
     from hvdocker.locks.held_locks import LockOptions, hold_locks
 
     claim = make_claim(env, located, verb)
@@ -41,9 +42,10 @@ def locked(
 
 
 def clear_dead_locks(env: Env, located: Located, links: Mapping[str, HostLink], is_dry_run: bool = False) -> None:
-    """Release the locks that dead runs left, and send a note for each; a dry run only sends the notes.
+    """Release the locks that dead runs left, and send a note for each. A dry run only sends the notes.
 
-    For verbs that may have nothing to do and so take no lock: a dead lock would stay otherwise."""
+    For `down` and `gc`: if they have nothing to remove they take no lock, so they would leave a dead lock in
+    place."""
     from hvdocker.locks.held_locks import find_dead_locks, release_dead_locks
 
     if located.inventory.is_local:
@@ -55,7 +57,7 @@ def clear_dead_locks(env: Env, located: Located, links: Mapping[str, HostLink], 
 
 
 def make_claim(env: Env, located: Located, verb: str) -> Claim:
-    """Return the claim of this process, with a new random token."""
+    """Return the claim of this process (what it writes into locks and tickets), with a new random token."""
     from hvdocker.locks.process_id import own_process_id
 
     return Claim(
@@ -71,7 +73,9 @@ def make_claim(env: Env, located: Located, verb: str) -> Claim:
 
 @dataclass(frozen=True)
 class LockReport:
-    """The locks of all hosts. `holders` has None for a host that is free; `errors` has hosts not read."""
+    """The locks of all hosts, by host name.
+
+    `holders` has None for a host whose lock is free. `errors` has the hosts whose lock could not be read."""
 
     inventory: Inventory
     holders: Mapping[str, Holder | None]
@@ -90,7 +94,7 @@ class LockReport:
         }
 
     def state(self, name: str) -> str:
-        """Return free, held, stale, unreachable or unusable."""
+        """Return the state of a host's lock: free, held, stale, unreachable or unusable."""
         if name in self.errors:
             return "unreachable" if self.errors[name].exit_code == 4 else "unusable"
         holder = self.holders.get(name)
@@ -100,7 +104,9 @@ class LockReport:
 
 
 def lock_status(env: Env, located: Located) -> LockReport:
-    """Read the locks of all hosts. Changes nothing; a host that fails is an entry of `errors`."""
+    """Read the locks of all hosts. Changes nothing.
+
+    A host that cannot be reached or read is in `errors` of the report."""
     with connected(env, located, must_all=False) as session:
         from hvdocker.locks.held_locks import query_locks
 
@@ -112,10 +118,11 @@ def lock_status(env: Env, located: Located) -> LockReport:
 def lock_release(
     env: Env, located: Located, hosts: Sequence[str], is_forced: bool = False, is_sure: bool = False
 ) -> Mapping[str, Holder]:
-    """Release the locks of these hosts, or of all hosts if none is named; return the former holders by host.
+    """Release the locks of these hosts, or of all hosts if `hosts` is empty. Return the former holders by host.
 
-    A lock of another owner is released only if `is_forced`. Asks the user first unless `is_sure`. Hosts that
-    cannot be read and locks of other owners are raised as errors after the other locks were released."""
+    A lock of another owner is released only if `is_forced`. The user is asked first unless `is_sure`. Errors
+    are raised only after all other locks were released: for hosts that cannot be read, and for locks that
+    another owner holds."""
     wanted = _selected_hosts(located.inventory, hosts)
     with connected(env, located, must_all=False) as session:
         from hvdocker.locks.held_locks import query_locks, release_locks_of

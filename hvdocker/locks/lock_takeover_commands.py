@@ -1,23 +1,24 @@
 """Shell scripts that take, renew, read and release the lock of a host, and the parser of their answers. Pure.
 
-The lock is the folder `/tmp/hvdocker.lock` with the file `who.json` in it (owner, machine, verb, cluster,
-start time, random token). The run that first links a complete file under that name holds the lock, and the
-modification time of the file is the holder's last beat. The folder is writable by all users (0777), because
-in a sticky /tmp only root could remove the stale lock of another user if the folder were private. Users who
-may use the engine are equal to root on that host anyway. The lock protects users who trust each other: any
-user of the host can take or remove it, but can do no more with it.
+The lock is the folder `/tmp/hvdocker.lock` with the file `who.json` in it (owner, machine, verb, cluster, start
+time, random token). The first run that creates a hard link with this name to its complete file holds the lock.
+The modification time of the file says when the holder last renewed the lock (a beat). The folder is writable by
+all users (0777): if it were private, only root could remove the stale lock of another user from a sticky /tmp.
+The lock protects users who trust each other. Any user of the host can take or remove it, but can do no more
+with it. Users who may use the engine are equal to root on that host anyway.
 
-A stale lock is taken over by linking `next.<token of the stale holder>`. A link can be created only once, so
-one of two runs that find the same stale lock wins. A run with an outdated view links a name that is not in
-the chain. The holder is the last file of the chain who.json → next.<its token> → …, and every run follows the
-chain again after linking. The winner then replaces who.json with its own file.
+A stale lock is taken over by creating the link `next.<token of the stale holder>`. A link can be created only
+once, so one of two runs that find the same stale lock wins. The holder is the last file of the chain who.json →
+next.<its token> → …, and every run follows the chain again after linking. A run that acted on an outdated view
+has created a link that is not in the chain, and so does not become the holder. The winner then replaces
+who.json with its own file.
 
-To release a lock, its holder first creates an empty `next.<own token>`, and checks that it is the end of the
-chain. If it is, no other run can take the lock over while the files are removed. If it is not, another run
-has taken the lock over already, and the lock is kept.
+To release a lock, its holder first creates an empty file `next.<own token>` and checks that this file is the
+end of the chain. If it is, no other run can take the lock over while the files are removed. If it is not,
+another run has already taken the lock over, and the lock is kept.
 
 If the file system accepts no file, because it is full or read-only, the answer is `unwritable`, unless a run
-holds the lock. An empty folder that such an attempt created is removed."""
+holds the lock. A lock folder that is still empty after such an attempt is removed."""
 
 from __future__ import annotations
 
@@ -161,9 +162,10 @@ tell free
 class LockAnswer:
     """The answer of a host about its lock.
 
-    `state` is taken (by this run), held (by another run), free, unusable or unwritable. `disk` is the line
-    of `df` if it is unwritable. `replaced_holder` is the stale holder whose lock was taken over.
-    `sort_key` is (machine-id, address and port of sshd): every client sorts hosts by it, whatever name its
+    `state` is taken (by this run), held (by another run), free, unusable or unwritable. `holder` is the run
+    that holds the lock. `replaced_holder` is the stale holder whose lock this run took over. `reason` says why
+    the lock is unusable or unwritable. `disk` is the line of `df` for the folder if it is unwritable.
+    `sort_key` is (machine-id, address and port of sshd). Every client sorts hosts by it, whatever names its
     inventory gives them."""
 
     state: str
@@ -179,29 +181,36 @@ class LockAnswer:
 
 
 def take_lock(claim: Claim, folder: str = LOCK_DIR, stale_s: int = STALE_S) -> Command:
-    """Take the lock if it is free, stale or already ours. Answers taken, held, unusable or unwritable."""
+    """Return a command that takes the lock if it is free, stale or already held by this claim.
+
+    The answer is taken, held, unusable or unwritable."""
     return shell(_COMMON + _TAKE, folder, claim.token, claim.as_json().removeprefix("{"), str(stale_s))
 
 
 def beat_lock(token: str, folder: str = LOCK_DIR) -> Command:
-    """Renew the lock if this token holds it. Answers taken, else held or free."""
+    """Return a command that renews the lock if this token holds it.
+
+    The answer is taken if the lock was renewed, free if no run holds it, and otherwise held."""
     return shell(_COMMON + _BEAT, folder, token)
 
 
 def release_lock(token: str, folder: str = LOCK_DIR) -> Command:
-    """Release the lock if this token holds it. Answers free, or held if another run has it."""
+    """Return a command that releases the lock if this token holds it.
+
+    The answer is free, or held if another run holds the lock or the lock could not be released."""
     return shell(_COMMON + _RELEASE, folder, token)
 
 
 def look_at_lock(folder: str = LOCK_DIR) -> Command:
-    """Read the lock. Answers held or free; changes nothing."""
+    """Return a command that reads the lock and changes nothing. The answer is held or free."""
     return shell(_COMMON + _LOOK, folder, "0")
 
 
 def read_lock(text: str) -> LockAnswer | None:
-    """Parse the output of a lock script; None if the script did not run to its end.
+    """Parse the output of a lock script. Return None if the script did not run to its end.
 
-    Only a newline ends a line: a record may contain the other characters that `str.splitlines` splits at."""
+    The text is split only at newlines: a lock file may contain other characters at which `str.splitlines` would
+    split."""
     values: dict[str, str] = {}
     for line in text.split("\n"):
         key, _, value = line.partition(" ")

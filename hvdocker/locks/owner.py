@@ -1,4 +1,4 @@
-"""Refuse to change clusters and jobs of other owners, as their containers' owner labels name them. Pure."""
+"""Refuse to change clusters and jobs of other owners. The owner is a label of the containers. Pure."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from hvdocker.observe.state import ClusterState, ContainerSeen
 
 
 def refuse_foreign_owner(inventory: Inventory, state: ClusterState, owner: str, is_forced: bool) -> None:
-    """Raise if workers of this cluster belong to another owner, unless `is_forced`.
+    """Raise if a worker of this cluster belongs to another owner, unless `is_forced`.
 
-    The default cluster name is the folder name, so two users may have clusters of the same name."""
+    Two users may have clusters of the same name by accident, because the default cluster name is the folder
+    name."""
     owners = {worker.labels.get(names.LABEL_OWNER, owner) for worker in state.workers().values()} - {owner}
     if owners and not is_forced:
         raise HvdockerError(
@@ -23,7 +24,7 @@ def refuse_foreign_owner(inventory: Inventory, state: ClusterState, owner: str, 
 
 
 def refuse_foreign_job(master: ContainerSeen, workers: Iterable[ContainerSeen], owner: str, is_forced: bool) -> None:
-    """Raise unless `owner` started the job or owns a worker that it runs on, or `is_forced`."""
+    """Raise if `owner` neither started the job nor owns one of its workers, unless `is_forced`."""
     owners = [container.labels.get(names.LABEL_OWNER, owner) for container in (master, *workers)]
     if owner not in owners and not is_forced:
         raise HvdockerError(f"the job {master.job} belongs to {owners[0]}", fix="stop it all the same with --force")

@@ -1,6 +1,6 @@
-"""Identify this process so that a later run on the same machine can tell whether it has ended.
+"""Identify this process, so that a later run on the same machine can tell whether this process has ended.
 
-A lock or ticket of a process that has ended need not be waited for."""
+A lock or ticket of a process that has ended can be released or ignored at once."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _PROC = Path("/proc")
 
 
 def own_process_id() -> str:
-    """Return boot id, PID namespace, PID and start time of this process, separated by blanks.
+    """Return boot id, PID namespace, PID and start time of this process, separated by spaces.
 
-    Empty if /proc does not have them."""
+    Return an empty text if /proc does not have these values."""
     try:
         return " ".join((*_boot_and_pid_namespace(), str(os.getpid()), _start_ticks("self")))
     except (OSError, IndexError):
@@ -21,9 +21,9 @@ def own_process_id() -> str:
 
 
 def has_process_ended(process: str) -> bool:
-    """Return True only if the process has certainly ended.
+    """Whether the process has certainly ended. `process` is a text of `own_process_id`.
 
-    False for processes of another machine, boot or PID namespace: they cannot be checked here."""
+    False for processes of another machine, boot or PID namespace, because they cannot be checked from here."""
     boot, space, number, start = (*process.split(" "), "", "", "", "")[:4]
     if not start or not number.isdigit():
         return False
@@ -47,5 +47,5 @@ def _boot_and_pid_namespace() -> tuple[str, str]:
 
 def _start_ticks(number: str) -> str:
     """Return the start time of the process in clock ticks since the boot."""
-    # The program name, in parentheses before it, may contain blanks and parentheses.
+    # The fields are split after the last ")": the program name before it may contain spaces and parentheses.
     return (_PROC / number / "stat").read_text().rpartition(")")[2].split()[19]

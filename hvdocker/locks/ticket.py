@@ -1,6 +1,8 @@
-"""Tickets: files on a host that show that a client is alive and waits for slots or runs something.
+"""Tickets: files on a host that show that a client (an hvdocker process) is alive and waits for slots or runs
+something.
 
-The tickets that wait for one cluster, in the order of their numbers, are the queue of that cluster. Pure."""
+The tickets that wait for the slots of one cluster, in the order of their numbers, are the queue of that
+cluster. Pure."""
 
 from __future__ import annotations
 
@@ -21,7 +23,10 @@ RUNS = "runs"
 
 @dataclass(frozen=True)
 class TicketText(Claim):
-    """What a client writes into a ticket. `kind` is WAITS or RUNS, `wish` what it asks for: `4 slots`."""
+    """What a client writes into a ticket.
+
+    `kind` is WAITS (the client waits for slots) or RUNS (it runs something). `wish` says what it asks for, as
+    in `4 slots`."""
 
     kind: str = WAITS
     wish: str = ""
@@ -29,9 +34,10 @@ class TicketText(Claim):
 
 @dataclass(frozen=True)
 class Ticket(TicketText):
-    """A ticket that was read from a host. Lower numbers come first in the queue.
+    """A ticket that was read from a host.
 
-    `age_s` is the time since it was renewed and `held_s` since it was created, both by the host's clock."""
+    `number` orders the queue: lower numbers come first. `age_s` is the time since the ticket was renewed, and
+    `held_s` the time since it was created, both by the host's clock."""
 
     number: int = 0
     age_s: int = 0
@@ -49,18 +55,21 @@ class Ticket(TicketText):
 def waiting_tickets(tickets: Iterable[Ticket], cluster: str) -> list[Ticket]:
     """Return the tickets that wait for slots of this cluster, oldest first.
 
-    Inventories that give one cluster different names have no common queue."""
+    Tickets are matched by the cluster's name. If two inventories give one cluster different names, their
+    tickets are in different queues."""
     waiting = [ticket for ticket in tickets if ticket.kind == WAITS and ticket.cluster == cluster]
     return sorted(waiting, key=lambda ticket: ticket.number)
 
 
 def read_ticket(number: int, age_s: int, line: str, now: int) -> Ticket | None:
-    """Parse a ticket file, which any user of that host may have written; None if it is not ours."""
+    """Parse the content of a ticket file. Return None if hvdocker did not write it.
+
+    Any user of the host may have written the file. `now` is the host's clock in Unix seconds."""
     holder = read_holder(line, age_s, now)
     if not holder.is_named:
         return None
     found = json.loads(line)
-    record: Mapping[str, Any] = found  # Any: foreign JSON; it has a token, so it is a mapping
+    record: Mapping[str, Any] = found  # Any: parsed JSON; it has a token, so it is a mapping
     kind, wish = text_field(record, "kind"), text_field(record, "wish")
     return Ticket(**asdict(holder), kind=kind, wish=wish, number=number)
 
@@ -72,7 +81,9 @@ def ordinal(number: int) -> str:
 
 
 def queue_positions(tickets: Mapping[str, Sequence[Ticket]]) -> list[tuple[int, str, Ticket]]:
-    """Return every position of every queue on these hosts as (position from 1, host, ticket), by cluster."""
+    """Return every position in the queues of these hosts as (position from 1, host, ticket).
+
+    `tickets` has the tickets of each host. The result is ordered by host, then by cluster, then by position."""
     found = []
     for host, there in tickets.items():
         for cluster in sorted({ticket.cluster for ticket in there}):

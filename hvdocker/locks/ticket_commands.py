@@ -1,14 +1,15 @@
 """Shell scripts that create, renew, list and remove tickets on a host, and the parser of their answers. Pure.
 
-A ticket is a file in `/tmp/hvdocker.queue`, a folder that is writable by all users like that of the lock. Its
-name is an increasing number, at least the host's time in seconds, so that the number of a dead ticket is not
-used again. The complete file is linked to that name. A link can be created only once, so no two tickets have
-the same number. The modification time of the file is the last heartbeat. A client that lists tickets and may
-change the host removes dead ones. A ticket that is renewed at that moment may be removed too: its client then
-finds it gone and creates another.
+A ticket is a file in `/tmp/hvdocker.queue`, a folder that is writable by all users, as the lock folder is. The
+file's name is an increasing number, at least the host's time in seconds, so that the number of a dead ticket is
+not used again. The complete file is linked to that name. A link can be created only once, so no two tickets
+have the same number. The modification time of the file says when the ticket was last renewed.
 
-The scripts return the content of a ticket as one line and interpret only its token: a ticket is renewed or
-removed only by a client that has the token."""
+A client that lists tickets removes dead ones, if it may change the host. If a dead ticket is renewed at that
+very moment, it may be removed all the same. Its client then finds it gone and creates another.
+
+The scripts return the content of a ticket as one line and interpret only its token. A ticket is renewed or
+removed only by a client that knows the token."""
 
 from __future__ import annotations
 
@@ -122,8 +123,9 @@ class TicketAnswer:
     """The answer of a host about its tickets.
 
     `state` is present (the client's own ticket is there), gone (it is not), seen (the tickets were only
-    listed), unusable or unwritable. `disk` is the line of `df` if it is unwritable. `number` is that of a new
-    ticket. `sort_key` sorts hosts like the `sort_key` of LockAnswer."""
+    listed), unusable or unwritable. `tickets` are the living tickets, by number. `number` is the number of a
+    ticket that was just created. `reason` says why the folder is unusable or unwritable. `disk` is the line of
+    `df` for it if it is unwritable. `sort_key` sorts hosts like the `sort_key` of LockAnswer."""
 
     state: str
     tickets: tuple[Ticket, ...] = ()
@@ -134,27 +136,31 @@ class TicketAnswer:
 
 
 def join_queue(sign: TicketText, folder: str = QUEUE_DIR, dead_s: int = DEAD_S) -> Command:
-    """Create a ticket with the next number and list all tickets."""
+    """Return a command that creates a ticket with the next number and lists all living tickets."""
     return shell(_COMMON + _JOIN, folder, str(dead_s), sign.token, sign.as_json().removeprefix("{"))
 
 
 def renew_ticket(token: str, number: int, folder: str = QUEUE_DIR, dead_s: int = DEAD_S) -> Command:
-    """Renew the ticket if it has this token, and list all tickets. Answers present or gone."""
+    """Return a command that renews the ticket `number` if it has this token, and lists all living tickets.
+
+    The answer is present if the ticket was renewed, or gone."""
     return shell(_COMMON + _RENEW, folder, str(dead_s), token, str(number))
 
 
 def leave_queue(token: str, number: int, folder: str = QUEUE_DIR) -> Command:
-    """Remove the ticket if it has this token."""
+    """Return a command that removes the ticket `number` if it has this token."""
     return shell(_COMMON + _LEAVE, folder, str(DEAD_S), token, str(number))
 
 
 def list_tickets(clears: bool, folder: str = QUEUE_DIR, dead_s: int = DEAD_S) -> Command:
-    """List the tickets that are not dead. Removes the dead ones if `clears`, else changes nothing."""
+    """Return a command that lists the living tickets. It removes the dead ones if `clears`."""
     return shell(_COMMON + _LIST, folder, str(dead_s), "1" if clears else "")
 
 
 def read_tickets(text: str) -> TicketAnswer | None:
-    """Parse the output of a ticket script; None if it did not run to its end. Only a newline ends a line."""
+    """Parse the output of a ticket script. Return None if the script did not run to its end.
+
+    The text is split only at newlines, as in `read_lock`."""
     head, is_whole, rest = text.partition("\ndone\n")
     if not is_whole:
         return None

@@ -1,12 +1,12 @@
-"""Shell function that enters a folder of ours in /tmp, which is writable by all users (0777). Pure.
+"""Shell function that enters a folder of hvdocker in /tmp. The folder is writable by all users (0777). Pure.
 
-Any user could have created the folder. So scripts change into it and use names without a path: other users
-can replace what is at the path, but not the current folder of the script. A symbolic link or a file at that
-path is refused."""
+Any user could have created the folder or can replace it. So scripts first change into it and then use file
+names without a path: other users can replace what is at the path, but not the current folder of the script. A
+symbolic link or a file in place of the folder is refused."""
 
 from __future__ import annotations
 
-# Needs $dir, $parent and a function `tell STATE REASON` that ends the script. Fails if there is no folder.
+# Needs $dir, $parent and a function `tell STATE REASON` that ends the script. Returns 1 if there is no folder.
 ENTER_FUNCTION = r"""
 enter() {
     cd -- "$parent" || exit 1

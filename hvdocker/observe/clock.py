@@ -10,7 +10,7 @@ from hvdocker.shell.command import Command, shell
 def clock() -> Command:
     """Return a command that prints the seconds since 1970 by the host's clock, with a fraction.
 
-    The `date` of busybox does not know %N: it prints whole seconds only."""
+    On a host whose `date` does not know %N (busybox), it prints whole seconds only."""
     return shell('now=$(date +%s.%N 2>/dev/null); case $now in *[!0-9.]*|"") now=$(date +%s);; esac; echo "$now"')
 
 

@@ -29,20 +29,22 @@ from hvdocker.transport.pool import for_each_host
 
 @dataclass(frozen=True)
 class EngineAnswers:
-    """What the engine of a host answered. `other_containers` are those of other clusters.
+    """What the engine of a host answered.
 
-    `info` is None if the engine was not asked for it (see `ask_engine`)."""
+    `image` is the cluster's image, or None if the engine does not have it. `containers` are those of this cluster,
+    `other_containers` those of other clusters. `info` is None if the engine was not asked for it (see
+    `ask_engine`)."""
 
     version: str
-    info: dict[str, Any] | None  # Any: the engine's JSON
+    info: dict[str, Any] | None  # Any: parsed JSON
     image: ImageSeen | None
     containers: tuple[ContainerSeen, ...]
     other_containers: tuple[ContainerSeen, ...] = ()
 
     def engine(self, answer: ProbeAnswer) -> EngineSeen:
-        """Combine the engine's answers with the probe's.
+        """Combine the engine's answers with those of the probe.
 
-        The probe's memory comes first, so that the value is the same whether `info` was asked for or not."""
+        The probe's value for the memory is preferred, so that it is the same whether `info` was asked for or not."""
         memory_bytes = answer.number("memory", 0) * 1024
         if self.info is None:
             arch = self.image.architecture if self.image else "?"
@@ -52,11 +54,12 @@ class EngineAnswers:
 
 
 def ask_engine(link: HostLink, inventory: Inventory) -> EngineAnswers:
-    """Ask the engine for the cluster's image and for containers, and for its `info` only if that is needed.
+    """Ask the engine for the cluster's image and for all containers, and for its `info` only if that is needed.
 
-    An engine that runs this cluster's worker from this image, or from a requirements layer on it, is known to
-    be fit. Other engines are asked for `info`, which is slow: they start programs to answer it. The version
-    is in a header of the ping, and needs no call of its own."""
+    `info` is slow, because the engine starts programs to answer it. It is not needed if the engine already runs this
+    cluster's worker from the cluster's image, or from that image with a requirements layer (installed Python
+    packages): such an engine is known to be fit. The version needs no call of its own, because it is in a header of
+    the ping."""
     engine = link.engine()
     image, (own, others) = (see_image(engine, inventory.image), see_own_and_other_containers(engine, inventory.cluster))
     info = None if _runs_current_worker(image, own) else engine.info()
@@ -97,13 +100,15 @@ def see_containers(engine: APIClient) -> tuple[ContainerSeen, ...]:
 
 
 def _exit_code(status: str) -> int | None:
-    """Read the exit code, which the list of containers has only as text: `Exited (137) 2 hours ago`."""
+    """Read the exit code from a status like `Exited (137) 2 hours ago`; None if there is none.
+
+    The list of containers has the exit code only in this text."""
     found = re.match(r"Exited \((\d+)\)", status)
     return int(found[1]) if found else None
 
 
 def _read_engine_info(info: Mapping[str, Any]) -> EngineSeen:
-    """Any: the engine's JSON."""
+    """Pick the values of `EngineSeen` from the engine's `info`. Values are `Any` because they come from parsed JSON."""
     return EngineSeen(
         version=info.get("ServerVersion", "?"),
         architecture=info.get("Architecture", "?"),
@@ -132,9 +137,10 @@ def see_image(engine: APIClient, reference: str) -> ImageSeen | None:
 
 
 def see_controller(inventory: Inventory, with_images: bool) -> ClusterState:
-    """Return a state without hosts: the image, engine and networks of the controller's own engine.
+    """Return a state without hosts, which has the image, engine and networks of the controller's own engine.
 
-    It is asked only for a local cluster or `with_images`. Without an engine these values are empty."""
+    The controller's engine is asked only if the cluster is local or `with_images` is set. If it is not asked, or the
+    controller has no engine, these values are empty."""
     engine = local_engine() if inventory.is_local or with_images else None
     if engine is None:
         return ClusterState(hosts={})
@@ -144,7 +150,7 @@ def see_controller(inventory: Inventory, with_images: bool) -> ClusterState:
             hosts={},
             network=_see_network(engine, inventory) if inventory.is_local else NetworkSeen(),
             controller_image=image,
-            # Needed only if the image is missing, to know whether it could be built on the controller.
+            # Needed only if the image is missing, to find out whether it can be built on the controller.
             controller_engine=None if image else _read_engine_info(engine.info()),
         )
     finally:
@@ -152,7 +158,9 @@ def see_controller(inventory: Inventory, with_images: bool) -> ClusterState:
 
 
 def see_images(links: Mapping[str, HostLink], references: Mapping[str, str]) -> dict[str, ImageSeen]:
-    """Return, by host, the image that `references` names for it. Hosts that lack it are left out."""
+    """Return the images of several hosts, by host. `references` has the name of the image to look for on each host.
+
+    Hosts that do not have their image are left out."""
 
     def see(name: str) -> ImageSeen | None:
         with translating_errors(name, "looking at its images"):
@@ -163,7 +171,9 @@ def see_images(links: Mapping[str, HostLink], references: Mapping[str, str]) -> 
 
 
 def see_controller_image(reference: str) -> ImageSeen | None:
-    """Return an image of the controller's engine; None if there is no engine, or it lacks the image."""
+    """Return the image with this name from the controller's own engine.
+
+    Return None if the controller has no engine, or if the engine does not have the image."""
     engine = local_engine()
     if engine is None:
         return None

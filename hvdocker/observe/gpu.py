@@ -13,8 +13,8 @@ from hvdocker.units import MIB
 class GpuProcess:
     """A process that uses a GPU.
 
-    `container` is the id of the container that it runs in, or empty if unknown. `used_mb` is None if the
-    driver does not report it."""
+    `container` is the id of the container that the process runs in, or empty if that is unknown. `used_mb` is the GPU
+    memory that it uses, or None if the driver does not report it."""
 
     pid: int
     name: str = ""
@@ -25,10 +25,10 @@ class GpuProcess:
 
 @dataclass(frozen=True)
 class GpuSeen:
-    """A GPU device that a container can get: a card, or a MIG slice of a card.
+    """A GPU device that a container can get: a whole card, or a MIG slice (a part of a card that acts as a GPU).
 
-    For a slice, `parent` is the UUID of its card and `index` the index of its card. Values that the driver
-    does not report are None. `utilization` is in percent, `temperature` in degrees Celsius."""
+    For a slice, `parent` is the UUID of its card and `index` the index of its card. Values that the driver does not
+    report are None. `utilization` is in percent, `temperature` in degrees Celsius."""
 
     index: int
     uuid: str
@@ -42,17 +42,17 @@ class GpuSeen:
 
     @property
     def free_mb(self) -> int | None:
-        """Return the free memory, or None if the driver does not report it."""
+        """The free memory, or None if the driver does not report the memory."""
         if self.memory_mb is None or self.used_mb is None:
             return None
         return max(0, self.memory_mb - self.used_mb)
 
     def foreign_processes(self, own: Collection[str], busy_bytes: int = BUSY_BYTES) -> tuple[GpuProcess, ...]:
-        """Return the processes that make this GPU busy and run in none of the containers `own` (ids).
+        """Return the foreign processes that make this GPU busy. A process is foreign if it runs in no container of
+        `own`.
 
-        The memory of all foreign processes is added up: below `busy_bytes` they do not count. A process whose
-        memory is unknown always counts. Memory that belongs to no compute process (a desktop's) is not
-        listed, and so does not count."""
+        `own` has container ids. If the foreign processes together use less than `busy_bytes`, only those count whose
+        memory is unknown. Memory that belongs to no listed process (for example a desktop's) does not count."""
         foreign = tuple(process for process in self.processes if process.container not in own)
         unknown = tuple(process for process in foreign if process.used_mb is None)
         if sum(process.used_mb or 0 for process in foreign) * MIB >= busy_bytes:

@@ -1,8 +1,8 @@
 """The scripts that query nvidia-smi on a host, and the readers of their output. Pure; the scripts only read.
 
-The output is `key value` lines. The query runs on an SSH channel of its own, with a time limit on the
-controller: a wedged driver leaves nvidia-smi in an uninterruptible sleep that not even SIGKILL ends, and such
-a channel is abandoned. Tested on fixtures only (tests/unit/fixtures/gpus), not on hardware."""
+The output is `key value` lines. The query runs on an SSH channel of its own, and the controller stops waiting after a
+time limit. This matters if the driver hangs: nvidia-smi is then in an uninterruptible sleep that not even SIGKILL
+ends, and the channel has to be abandoned. Tested on fixtures only (tests/unit/fixtures/gpus), not on hardware."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from hvdocker.observe.gpu import GpuProcess, GpuSeen
 from hvdocker.observe.probe import ProbeAnswer, read_probe
 from hvdocker.shell.command import Command, shell
 
-# If the host has `timeout`, it kills nvidia-smi where that is possible. The limit on the controller
-# (`GPU_TIMEOUT_S` in hosts.py) is a little longer.
+# After this time the `timeout` command of the host, if it has one, tries to kill nvidia-smi. The limit on the
+# controller (`GPU_TIMEOUT_S` in hosts.py) is a little longer.
 NVIDIA_SMI_TIMEOUT_S = 10
 HUNG_ERROR = f"nvidia-smi did not answer within {NVIDIA_SMI_TIMEOUT_S} s"
 _TIMEOUT_CODES = ("124", "137")
-# 14 means that the output is complete, with a warning that the infoROM of a card is corrupted.
+# Code 14 is a success with a warning: the infoROM of a card is corrupted, and the output is complete.
 _SUCCESS_CODES = ("0", "14")
 
-# The name is the last field of every query, because it may contain commas. A driver that does not know a
-# field is queried for fewer fields. After a query without a UUID in its output, no further query follows. The
-# script prints nothing while it waits for the driver: the limit on the controller counts from the last
-# output.
+# The name is the last field of every query, because it may contain commas. A driver that does not know a field
+# is queried for fewer fields. If the first output has no UUID of a GPU, slices and processes are not queried.
+# The script prints nothing while it waits for the driver, because the time limit on the controller starts again
+# at every output.
 _SCRIPT = r"""
 limit=; command -v timeout >/dev/null 2>&1 && limit="timeout -s KILL $1"
 form=--format=csv,noheader,nounits
@@ -83,12 +83,12 @@ printf '%s\n' "$said" | { count=0
 
 
 def count_gpus() -> Command:
-    """Return a command that prints `count N`, the number of cards; 1 if the driver hangs."""
+    """Return a command that prints `count N`, the number of NVIDIA cards. If the driver hangs, N is 1."""
     return shell(_COUNT_SCRIPT, str(NVIDIA_SMI_TIMEOUT_S))
 
 
 def query_gpus(top: str = "") -> Command:
-    """Return the command whose output `read_gpus` reads.
+    """Return the command that prints the GPUs of a host and their processes, for `read_gpus`.
 
     `top` is a prefix of /sys, with which a test can simulate a card on the PCI bus."""
     return shell(_SCRIPT, str(NVIDIA_SMI_TIMEOUT_S), top)
@@ -98,8 +98,8 @@ def query_gpus(top: str = "") -> Command:
 class GpuAnswer:
     """The GPUs of a host as nvidia-smi reports them.
 
-    `error` says why nothing is known about the GPUs. `notes` are warnings of the driver and cards that cannot
-    be used."""
+    If `error` is set, nothing is known about the GPUs, and `error` says why. `notes` are texts about warnings of the
+    driver and about cards that cannot be used."""
 
     gpus: tuple[GpuSeen, ...] = ()
     error: str = ""
@@ -108,7 +108,7 @@ class GpuAnswer:
 
 @dataclass(frozen=True)
 class _Card:
-    """A card; `is_split` means that it is in MIG mode."""
+    """A card. `is_split` means that the card is in MIG mode, so that containers get its slices, not the card."""
 
     seen: GpuSeen
     is_split: bool
@@ -145,7 +145,9 @@ def read_gpus(text: str) -> GpuAnswer:
 
 
 def _card(fields: str, line: str) -> _Card | None:
-    """Read one line of the query; None if it describes no usable card (a warning, or a lost card)."""
+    """Parse one line of the card query. `fields` are the names of the queried fields.
+
+    Return None if the line describes no usable card: it is a warning, or the card is lost."""
     keys = fields.split(",")
     values = dict(zip(keys, (part.strip() for part in line.split(",", len(keys) - 1)), strict=False))
     uuid = values.get("uuid", "")
@@ -173,9 +175,9 @@ _SLICE = re.compile(r"\s+MIG (\S+)\s+Device\s+\d+: \(UUID: (MIG-[^)\s]+)\)")
 
 
 def _slices(lines: Iterable[str]) -> dict[str, list[tuple[str, str]]]:
-    """Map the UUID of a card to the profile and UUID of each of its slices.
+    """Map the UUID of a card to the (profile, UUID) of each of its MIG slices.
 
-    `nvidia-smi -L` lists slices below their card."""
+    `lines` is the output of `nvidia-smi -L`, which lists slices below their card."""
     found: dict[str, list[tuple[str, str]]] = {}
     card = ""
     for line in lines:
@@ -187,7 +189,7 @@ def _slices(lines: Iterable[str]) -> dict[str, list[tuple[str, str]]]:
 
 
 def _devices(cards: Iterable[_Card], slices: Mapping[str, list[tuple[str, str]]]) -> Iterator[GpuSeen]:
-    """Yield the devices that containers can get: for a card in MIG mode its slices, not the card."""
+    """Yield the devices that containers can get: a card itself, or the slices of a card in MIG mode."""
     for card in cards:
         if not card.is_split:
             yield card.seen
@@ -205,7 +207,9 @@ def _devices(cards: Iterable[_Card], slices: Mapping[str, list[tuple[str, str]]]
 
 
 def _with_processes(gpus: Iterable[GpuSeen], answer: ProbeAnswer) -> tuple[GpuSeen, ...]:
-    """Add the processes to their GPUs. They are listed by card, so in MIG mode each counts on all slices."""
+    """Return the GPUs with their processes.
+
+    The driver lists processes by card. So a process on a card in MIG mode is added to every slice of that card."""
     programs: dict[str, list[GpuProcess]] = {}
     users, containers = _users_by_pid(answer.all("owner")), _containers_by_pid(answer.all("group"))
     for line in answer.all("app"):
@@ -217,7 +221,7 @@ def _with_processes(gpus: Iterable[GpuSeen], answer: ProbeAnswer) -> tuple[GpuSe
 
 
 def _set_processes(gpu: GpuSeen, programs: Iterable[GpuProcess]) -> GpuSeen:
-    """Set the processes of a GPU. An entry without a process id gets the used memory of the whole GPU."""
+    """Return the GPU with these processes. An entry without a process id gets the used memory of the whole GPU."""
     known = (one if one.pid else replace(one, used_mb=gpu.used_mb) for one in programs)
     return replace(gpu, processes=tuple(known))
 
@@ -227,7 +231,7 @@ def _process_name(name: str) -> str:
 
 
 def _users_by_pid(lines: Iterable[str]) -> dict[int, str]:
-    """Map process id to user name, from lines like `/proc/7 1000 ada`; to the uid if the name is unknown."""
+    """Map process id to user name, from lines like `/proc/7 1000 ada`. If the name is unknown, the uid is used."""
     found = {}
     for line in lines:
         path, uid, name = (*line.split(" "), "", "", "")[:3]
@@ -238,9 +242,10 @@ def _users_by_pid(lines: Iterable[str]) -> dict[int, str]:
 
 
 def _containers_by_pid(lines: Iterable[str]) -> dict[int, str]:
-    """Map process id to container id, read from the cgroup path.
+    """Map process id to container id, from lines with a process id and its cgroup path.
 
-    The last id in the path is the innermost container: an engine may itself run in a container."""
+    An engine may itself run in a container, so a path may have several ids. The last one is the innermost
+    container."""
     found = {}
     for line in lines:
         pid, _, group = line.partition(" ")

@@ -1,7 +1,7 @@
 """Observes the hosts: one probe and a few engine calls per host, all hosts in parallel. Changes nothing.
 
-Processes and mounts cost time on a host, not bytes: so the probe starts few processes, and an engine is asked
-only what is not known otherwise."""
+On a host, processes and mounts cost time, and the number of bytes does not matter. So the probe starts few processes,
+and the engine is asked only for what is not known otherwise."""
 
 from __future__ import annotations
 
@@ -27,21 +27,24 @@ from hvdocker.transport.ssh.link import EngineAccess, SshLink
 PROBE_TIMEOUT_S = 30.0
 GPU_TIMEOUT_S = NVIDIA_SMI_TIMEOUT_S + 2.0
 _DEFAULT_DOCKER_ROOT = "/var/lib/docker"
-# Debian packages of tools whose package has another name.
+# The Debian package of each tool whose package does not have the tool's name.
 _DEBIAN_PACKAGES = {"sha256sum": "coreutils", "stat": "coreutils", "find": "findutils", "xargs": "findutils"}
 
 
 def observe_hosts(
     inventory: Inventory, links: Mapping[str, HostLink], without_gpus: Collection[str] = ()
 ) -> HostOutcomes[HostSeen]:
-    """Observe every host in `links`; hosts that fail are in `HostOutcomes.failed`.
+    """Observe every host in `links`. Hosts that fail are in `HostOutcomes.failed`.
 
-    The driver of hosts in `without_gpus` is not queried: it is known to hang, or GPUs do not matter."""
+    On hosts in `without_gpus` the NVIDIA driver is not queried, because it is known to hang or because the caller
+    does not need the GPUs."""
     return for_each_host(links, lambda name: _observe_host(inventory, links[name], name not in without_gpus))
 
 
 def whole_state(inventory: Inventory, links: Mapping[str, HostLink], with_images: bool = True) -> ClusterState:
-    """Return the state of every host. Raises one error that names all hosts that cannot be used."""
+    """Return the observed state of all hosts. If some hosts cannot be used, raise one error that names all of them.
+
+    `with_images`: also look for the cluster's image on the controller."""
     state, failed = partial_state(inventory, links, with_images)
     raise_all("some hosts cannot be used", list(failed.values()))
     return state
@@ -50,7 +53,9 @@ def whole_state(inventory: Inventory, links: Mapping[str, HostLink], with_images
 def partial_state(
     inventory: Inventory, links: Mapping[str, HostLink], with_images: bool = True, without_gpus: Collection[str] = ()
 ) -> tuple[ClusterState, Mapping[str, HvdockerError]]:
-    """Return the state of the hosts that can be used, and by host the error why others cannot."""
+    """Return the observed state of the usable hosts, and the errors of the other hosts by name.
+
+    `with_images`: also look for the cluster's image on the controller. `without_gpus` is as in `observe_hosts`."""
     with ThreadPoolExecutor(max_workers=1) as beside:
         here = beside.submit(see_controller, inventory, with_images)
         outcomes = observe_hosts(inventory, links, without_gpus)
@@ -58,14 +63,16 @@ def partial_state(
 
 
 def cluster_state(inventory: Inventory, hosts: Mapping[str, HostSeen], with_images: bool) -> ClusterState:
-    """Combine observed hosts with the state of the controller; `with_images`: also look for its image."""
+    """Combine hosts that were observed before with the state of the controller.
+
+    `with_images`: also look for the cluster's image on the controller."""
     return replace(see_controller(inventory, with_images), hosts=_in_inventory_order(inventory, hosts))
 
 
 def refresh_state(inventory: Inventory, links: Mapping[str, HostLink], before: ClusterState) -> ClusterState:
     """Observe again what other users may have changed meanwhile: containers, the image and listening ports.
 
-    All other facts about a host are taken from `before`. `up` uses it when it got its locks at once."""
+    All other facts about a host are taken from `before`. `up` calls this if it got its locks without waiting."""
 
     def look(name: str) -> HostSeen:
         link = links[name]
@@ -81,7 +88,9 @@ def refresh_state(inventory: Inventory, links: Mapping[str, HostLink], before: C
 
 
 def refresh_containers(inventory: Inventory, links: Mapping[str, HostLink], before: ClusterState) -> ClusterState:
-    """Observe only the containers again, whose labels say who holds slots: one engine call per host."""
+    """Observe only the containers again, with one engine call per host. Their labels say which jobs hold slots.
+
+    All other facts about a host are taken from `before`."""
 
     def look(name: str) -> HostSeen:
         with translating_errors(name, "looking at its containers"):
@@ -113,7 +122,7 @@ def count_gpus_on_hosts(links: Mapping[str, HostLink]) -> Mapping[str, int]:
 
 
 def see_gpus(link: HostLink) -> GpuAnswer:
-    """Query nvidia-smi on a host. On a timeout the channel is abandoned: the driver may be wedged."""
+    """Query nvidia-smi on a host. If it does not answer in time, the driver may hang, and the error is HUNG_ERROR."""
     try:
         return read_gpus(link.run(query_gpus(), timeout_s=GPU_TIMEOUT_S).text)
     except CommandTimeout:
@@ -123,10 +132,11 @@ def see_gpus(link: HostLink) -> GpuAnswer:
 def _probe_and_ask_engine(
     inventory: Inventory, link: HostLink, with_gpus: bool, beside: ThreadPoolExecutor
 ) -> tuple[ProbeAnswer, EngineAnswers, Future[GpuAnswer] | None]:
-    """Probe the host, ask its engine, and start the GPU query (None if there is nothing to query).
+    """Probe the host, ask its engine, and start the GPU query. The third result is None if there are no GPUs to
+    query.
 
-    The engine is asked at its usual socket while the probe still looks for the actual one, because it is
-    mostly the usual one. If not, the engine is asked again."""
+    To save time, the engine is asked at its usual socket while the probe still looks for the actual socket. If the
+    actual socket is another one, the engine is asked again."""
     guess = beside.submit(ask_engine, link, inventory)
     answer = _probe(link, inventory)
     cards = beside.submit(see_gpus, link) if with_gpus and "smi" in answer.values else None
@@ -171,10 +181,10 @@ def _with_gpus(seen: HostSeen, found: GpuAnswer) -> HostSeen:
 
 
 def _listening_ports(link: HostLink, inventory: Inventory, seen: Iterable[ContainerSeen]) -> frozenset[int]:
-    """Return the TCP ports on which the host listens.
+    """Return the TCP ports on which processes of the host listen.
 
-    If the host's worker runs on the cluster's port, no other process can hold that port. Then only that port
-    is returned, and the host is not asked."""
+    If the host's own worker runs on the cluster's port, no other process can hold that port. Then only that port is
+    returned, without asking the host."""
     for container in seen:
         port = container.labels.get(names.LABEL_PORT, "")
         is_own = container.role == names.ROLE_WORKER and container.host == link.name
@@ -184,8 +194,9 @@ def _listening_ports(link: HostLink, inventory: Inventory, seen: Iterable[Contai
 
 
 def find_engine(link: HostLink) -> None:
-    """Find how the host's engine is reached, and set that on the link; for callers that need no other
-    fact."""
+    """Find out how the host's engine is reached (socket or sudo) and store that in the link.
+
+    For callers that need the engine but no other fact about the host."""
     if isinstance(link, SshLink):
         link.use_engine(choose_engine_access(_run_probe(link, "", []), link))
 
@@ -249,9 +260,10 @@ def choose_engine_access(answer: ProbeAnswer, link: SshLink) -> EngineAccess:
 
 
 def _free_bytes(link: HostLink, answer: ProbeAnswer, info: Mapping[str, Any] | None) -> int | None:
-    """Return the free bytes of the disk with the engine's images, or None if unknown.
+    """Return the free bytes of the disk that has the engine's images, or None if unknown.
 
-    The engine's data root need not be the default one. Any: the engine's JSON."""
+    If `info` names another folder than the default for images, the free space of that folder is queried. Values of
+    `info` are `Any` because they come from parsed JSON."""
     root = (info or {}).get("DockerRootDir", _DEFAULT_DOCKER_ROOT)
     if root != _DEFAULT_DOCKER_ROOT:
         fields = link.run(command("df", "-Pk", root)).text.splitlines()[-1:]

@@ -1,4 +1,4 @@
-"""Lists the master containers on hosts, one per job, of all clusters. Changes nothing."""
+"""Lists the masters (one container per job) of all clusters on the hosts. Changes nothing."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ from hvdocker.transport.pool import HostOutcomes, for_each_host
 
 @dataclass(frozen=True)
 class MasterSeen:
-    """A master with its times in Unix seconds by the host's clock.
+    """A master with the start and end time of its job, in Unix seconds by the host's clock.
 
-    A time is None if the job has not started or ended, or if the engine was not asked (see `see_masters`)."""
+    A time is None if the job has not started or not ended, or if the engine was not asked for the times (see
+    `see_masters`)."""
 
     container: ContainerSeen
     started: float | None = None
@@ -30,10 +31,10 @@ class MasterSeen:
 
 
 def see_masters(links: Mapping[str, HostLink], most_ended: int | None) -> HostOutcomes[tuple[MasterSeen, ...]]:
-    """Return the masters of each host: running ones first, then newest first.
+    """Return the masters of each host: running ones first, then ended ones, each newest first.
 
-    The start and end times need one engine call per master. They are asked for all running masters, but only
-    for the `most_ended` newest ended ones (None: all)."""
+    The start and end times need one engine call per master. All running masters get their times, but only the
+    `most_ended` newest of the ended ones. None means all."""
 
     def see(name: str) -> tuple[MasterSeen, ...]:
         with translating_errors(name, "looking at its jobs"):
@@ -58,9 +59,10 @@ def _with_times(engine: APIClient, seen: ContainerSeen) -> MasterSeen:
 
 
 def master_facts(inspected: Mapping[str, Any]) -> dict[str, object]:
-    """Return the facts that only the container has, to be stored with a fetched log as master.json.
+    """Return the facts about a job that are lost with its master: labels, times and exit code.
 
-    With them `jobs` can list a job from this file alone. Any: the engine's JSON."""
+    They are stored with a fetched log as master.json, so that `jobs` can list the job after its container is gone.
+    Values of `inspected` are `Any` because they come from parsed JSON."""
     state = inspected["State"]
     labels = inspected["Config"].get("Labels") or {}
     is_living = bool(state["Running"])
@@ -74,7 +76,7 @@ def master_facts(inspected: Mapping[str, Any]) -> dict[str, object]:
 
 
 def _unix_seconds(text: str) -> float | None:
-    """Read a time like `2024-05-04T03:02:01.123456789Z`; None for "never", which engines write as year 1."""
+    """Read a time like `2024-05-04T03:02:01.123456789Z`. Return None for "never", which engines write as year 1."""
     try:
         found = datetime.strptime(text[:19], "%Y-%m-%dT%H:%M:%S").replace(tzinfo=timezone.utc)
     except ValueError:

@@ -1,8 +1,8 @@
 """The probe: one script per host that collects, in one round trip, what the engine's API does not know.
 
-Pure; the script only reads. Its output is `key value` lines. Unknown lines are ignored, missing ones have
-defaults. The script starts as few processes as possible, because every verb runs it on every host. About GPUs
-it only says whether nvidia-smi is installed (see gpu_query.py)."""
+Pure; the script only reads. Its output is `key value` lines. Lines with an unknown key are ignored, and a missing
+line means a default value. The script starts as few processes as possible, because every verb runs it on every host.
+About GPUs it only says whether nvidia-smi is installed (see gpu_query.py)."""
 
 from __future__ import annotations
 
@@ -59,26 +59,28 @@ echo "done"
 
 
 def probe(cluster: str, host: str, paths: Iterable[str]) -> Command:
-    """Return the probe's command; it reports those of `paths` that do not exist.
+    """Return the command of the probe. It also reports which of `paths` do not exist on the host.
 
-    If hosts share a home folder, the cluster's folder of a host is one level deeper, named after the host."""
+    If hosts share a home folder, each has a folder of its own, named after `host`, inside the cluster's folder."""
     return shell(_SCRIPT, cluster, host, "/var/lib", *paths)
 
 
 @dataclass
 class ProbeAnswer:
-    """The lines of a script's output: `values` has the first value of each key, `lists` has all of them."""
+    """The `key value` lines of a script's output.
+
+    `values` has the first value of each key. `lists` has all values of each key."""
 
     values: dict[str, str] = field(default_factory=dict)
     lists: dict[str, list[str]] = field(default_factory=dict)
 
     def number(self, key: str, default: int) -> int:
-        """Return the value as a whole number, or the default if it is missing or no number."""
+        """Return the value of the key as a whole number, or the default if it is missing or no number."""
         text = self.values.get(key, "").strip()
         return int(text) if text.isdigit() else default
 
     def all(self, key: str) -> list[str]:
-        """Return all values of a key that occurs on several lines."""
+        """Return all values of a key that may occur on several lines."""
         return self.lists.get(key, [])
 
     @property
@@ -88,7 +90,7 @@ class ProbeAnswer:
 
 
 def read_probe(text: str) -> ProbeAnswer:
-    """Read `key value` lines. The scripts of other files (GPUs, doctor, gc) have the same format."""
+    """Parse `key value` lines. Other scripts (GPUs, doctor, gc) print the same format and use this parser too."""
     answer = ProbeAnswer()
     for line in text.split("\n"):
         key, _, value = line.partition(" ")
@@ -98,9 +100,9 @@ def read_probe(text: str) -> ProbeAnswer:
 
 
 def reached_address(answer: ProbeAnswer) -> str:
-    """Return the address by which the controller reached the host: the third field of SSH_CONNECTION.
+    """Return the host's address to which the controller connected, or an empty text if it is unknown.
 
-    Empty if unknown."""
+    It is the third field of SSH_CONNECTION."""
     fields = answer.values.get("reached", "").split()
     return fields[2].removeprefix("::ffff:") if len(fields) == 4 else ""
 
@@ -147,12 +149,12 @@ look
 def port_holder(port: int) -> Command:
     """Return a command that prints `pid N: command line` of the process that listens on the port.
 
-    It prints nothing if the user may not see that process."""
+    The command prints nothing if the user may not see that process."""
     return shell(_PORT_HOLDER_SCRIPT, str(port))
 
 
 def docker_arch(machine: str) -> str:
-    """Return Go's name of a CPU architecture, as images use it; engines report uname's name."""
+    """Convert the CPU architecture that engines report (`x86_64`, as uname) to the name that images use (`amd64`)."""
     known: Mapping[str, str] = {
         "x86_64": "amd64", "aarch64": "arm64", "armv7l": "arm", "ppc64le": "ppc64le", "s390x": "s390x",
         "i686": "386", "i386": "386",

@@ -1,7 +1,7 @@
 """Values for what was observed on the hosts. Pure: decides nothing.
 
-Labels are the source of truth: every container of ours carries labels, from which any controller can rebuild
-the state of a cluster."""
+Labels are the source of truth. Every container that hvdocker creates carries labels from which any controller can
+rebuild the state of a cluster."""
 
 from __future__ import annotations
 
@@ -35,7 +35,10 @@ _CONFIG_KEYS = (
 
 @dataclass(frozen=True)
 class ContainerSeen:
-    """A container of ours. `state` is the engine's word, like `exited`; `created` is in Unix seconds."""
+    """A container that hvdocker created.
+
+    `state` is the engine's word, such as `exited`. `created` is in Unix seconds. `exit_code` is None unless the
+    container has exited."""
 
     id: str
     name: str
@@ -51,7 +54,7 @@ class ContainerSeen:
 
     @property
     def is_living(self) -> bool:
-        """Whether it has a process, and so holds its slots and GPUs."""
+        """Whether the container has a process, and so holds its slots and GPUs."""
         return self.state in ("running", "paused", "restarting")
 
     @property
@@ -76,22 +79,24 @@ class ContainerSeen:
 
     @property
     def requirements_key(self) -> str | None:
-        """The key of the requirements in its image, or None. Containers inherit the labels of their image."""
+        """The key of the requirements (Python packages) that are installed in the container's image, or None.
+
+        It is a label of the image, which the container inherits."""
         return self.labels.get(names.LABEL_REQUIREMENTS)
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """The names of its job's secrets."""
+        """The names of the secrets of this container's job, never their values."""
         return tuple(filter(None, self.labels.get(names.LABEL_SECRETS, "").split(",")))
 
     @property
     def placement(self) -> Placement:
-        """The slots and devices that a master's job got at its start. Empty without the label, as on a worker."""
+        """The slots and GPUs that the job of this master got at its start. Empty for other containers."""
         return placement_from_label(self.labels.get(names.LABEL_PLACEMENT, "{}"))
 
     @property
     def elastic(self) -> Elastic | None:
-        """For a master: the bounds of an elastic job; None for other jobs."""
+        """The bounds of the number of ranks, if this is the master of an elastic job. Otherwise None."""
         return Elastic.read(self.labels.get(names.LABEL_ELASTIC, ""))
 
     @property
@@ -100,22 +105,24 @@ class ContainerSeen:
         return tuple(filter(None, self.labels.get(names.LABEL_GPUS, "").split(",")))
 
     def has_joined(self, master: ContainerSeen) -> bool:
-        """Whether this is a worker that was created for the master's job while the job ran.
+        """Whether this container is a worker that was added to the job of `master` while the job ran.
 
-        A worker that was never started has not joined: an interrupted `up` left it, the next replaces it."""
+        A worker that was created but never started has not joined. An interrupted `up` left it, and the next `up`
+        replaces it."""
         is_of_job = bool(master.job) and self.labels.get(names.LABEL_JOINED) == master.job
         return is_of_job and self.cluster == master.cluster and self.state != "created"
 
     @property
     def joined_share(self) -> Share:
-        """The share of this host in the job that its worker joined."""
+        """The slots and GPUs of this worker's host that the job it joined uses."""
         told = self.labels.get(names.LABEL_SHARE, "")
         slots = int(told) if told.isdecimal() else 0
         return Share(self.host, slots, self.devices[:slots])
 
     @property
     def base_content(self) -> str | None:
-        """The content hash of the image below the requirements layer; None without requirements."""
+        """The content hash of the image on which the requirements were installed. None for an image without
+        requirements."""
         return self.labels.get(names.LABEL_BASE)
 
 
@@ -123,10 +130,10 @@ class ContainerSeen:
 class ImageSeen:
     """An image on one engine.
 
-    `id` is the engine's own name for it: the digest of the configuration on a classic engine, the digest of a
-    manifest in containerd's store. It is valid on that engine only. `content` is equal on all engines (see
-    `image_content`). So images of several hosts are compared by `content`, and a worker with the image on its
-    own host by `id`."""
+    `id` is the name that this engine gives the image: the digest of the configuration on a classic engine, the digest
+    of a manifest in containerd's store. It is valid on that engine only. `content` is equal on all engines (see
+    `image_content`). So images of different hosts are compared by `content`. The image of a worker is compared with
+    the image on the same host by `id`. `is_ours` means that the image was made for hvdocker."""
 
     id: str
     architecture: str
@@ -141,10 +148,10 @@ class ImageSeen:
 
 
 def image_content(inspected: Mapping[str, Any]) -> str:
-    """Return a hash over architecture, layers and those settings that decide how a container runs.
+    """Return a hash of the architecture, the layers and the settings that decide how a container runs.
 
-    It is equal on every engine. Settings without a value are ignored, because engines variously leave them
-    out, or write them as null or empty. Any: the engine's JSON."""
+    The hash of an image is equal on every engine. Settings without a value are ignored, because some engines leave
+    them out and others write them as null or empty. Values are `Any` because they come from parsed JSON."""
     config = inspected.get("Config") or {}
     kept = {name: config[name] for name in _CONFIG_KEYS if config.get(name)}
     whole = {
@@ -158,13 +165,16 @@ def image_content(inspected: Mapping[str, Any]) -> str:
 
 
 def image_layers(inspected: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the digests of the uncompressed layers. Any: the engine's JSON."""
+    """Return the digests of the uncompressed layers. Values are `Any` because they come from parsed JSON."""
     return tuple((inspected.get("RootFS") or {}).get("Layers") or ())
 
 
 @dataclass(frozen=True)
 class EngineSeen:
-    """A Docker engine. `architecture` is uname's name; `cpus` is None if the engine was not asked."""
+    """A Docker engine.
+
+    `architecture` is the name of uname (`x86_64`) or of images (`amd64`): `docker_arch` accepts both. `cpus` is None
+    if the engine was not asked for its `info`."""
 
     version: str
     architecture: str
@@ -176,11 +186,14 @@ class EngineSeen:
 class HostSeen:
     """The observed state of one host.
 
-    `containers` are those of the observed cluster, `other_containers` those of other clusters. `gpu_error`
-    says why nothing is known about its GPUs, though it should have some. `gpu_notes` are about cards that
-    cannot be used. `reached_at` is the address by which the controller reached it. `missing_paths` are mount
-    sources that do not exist. `cluster_dir` is the cluster's folder, None if there is none. `home_device` is
-    the device of the file system with the home folder."""
+    `uid`, `gid` and `home` are those of the SSH user. `containers` are those of the observed cluster,
+    `other_containers` those of other clusters. `image` is the cluster's image, None if the host does not have it.
+    `gpu_error` says why nothing is known about the GPUs, though the host should have some. `gpu_notes` are texts
+    about cards that cannot be used. `reached_at` is the host's address to which the controller connected.
+    `missing_paths` are mount sources that do not exist. `free_bytes` is the space for images. `cluster_dir` is the
+    cluster's folder on the host, None if there is none. `job_folders` are the names of the job folders in it.
+    `home_device` is the device of the file system with the home folder. `needs_sudo` means that the engine is reached
+    only through sudo."""
 
     name: str
     uid: int
@@ -200,7 +213,7 @@ class HostSeen:
     other_containers: tuple[ContainerSeen, ...] = ()
     job_folders: tuple[str, ...] = ()
     cluster_dir: str | None = None
-    # The hosts that its worker trusts, as in the file `members`; empty if there is none.
+    # The line of the file `members`: the hosts that this host's worker trusts. Empty if there is no such file.
     members_line: str = ""
     home_device: str = ""
     home_free_bytes: int | None = None
@@ -210,11 +223,14 @@ class HostSeen:
 
     @property
     def gpu_problem(self) -> str:
-        """Why none of its GPUs can be used; empty if some can, or if it has none."""
+        """Why none of the host's GPUs can be used. Empty if some can be used, or if the host has none."""
         return self.gpu_error or ("" if self.gpus else "; ".join(self.gpu_notes))
 
     def worker(self, name: str) -> ContainerSeen | None:
-        """Return the worker of the host `name`: the workers of a local cluster share one engine."""
+        """Return the worker of the host `name`, or None.
+
+        The name is needed because the hosts of a local cluster share one engine, which has the workers of all of
+        them."""
         return next((c for c in self.containers if c.role == names.ROLE_WORKER and c.host == name), None)
 
     @property
@@ -226,7 +242,8 @@ class HostSeen:
 class NetworkSeen:
     """The networks of the controller's engine, for a local cluster.
 
-    `own_subnet` is the subnet of the cluster's network, None if there is none yet."""
+    `own_subnet` is the subnet of the cluster's network, None if there is none yet. `subnets_taken` are the subnets of
+    all networks."""
 
     own_subnet: str | None = None
     subnets_taken: tuple[str, ...] = ()
@@ -234,7 +251,10 @@ class NetworkSeen:
 
 @dataclass(frozen=True)
 class ClusterState:
-    """The observed state of a cluster: its hosts in the inventory's order, and the controller's engine."""
+    """The observed state of a cluster. `hosts` are in the inventory's order.
+
+    `network`, `controller_image` and `controller_engine` come from the controller's own engine (see
+    `see_controller`)."""
 
     hosts: Mapping[str, HostSeen]
     network: NetworkSeen = NetworkSeen()
@@ -246,22 +266,27 @@ class ClusterState:
         return {name: worker for name, worker in found.items() if worker}
 
     def masters(self) -> list[ContainerSeen]:
-        """Return the container of every job, newest first; once, though local workers share an engine."""
+        """Return the masters of all jobs, newest first.
+
+        Each master is returned once, though the hosts of a local cluster share an engine and all report it."""
         by_id = {c.id: c for host in self.hosts.values() for c in host.masters}
         return sorted(by_id.values(), key=lambda c: c.created, reverse=True)
 
     def host_of(self, container: ContainerSeen) -> str:
-        """Return the host whose engine has the container; if hosts share an engine, the host of its label."""
+        """Return the name of the host whose engine has the container.
+
+        If several hosts share the engine (a local cluster), the container's host label decides."""
         ids = {name: {one.id for one in host.containers} for name, host in self.hosts.items()}
         having = [name for name in self.hosts if container.id in ids[name]]
         return container.host if container.host in having else having[0]
 
     def running_jobs(self) -> list[ContainerSeen]:
-        """Return the masters that hold slots. This includes paused ones."""
+        """Return the masters of the jobs that hold slots. This includes paused jobs."""
         return [master for master in self.masters() if master.is_living]
 
     def placement_of(self, master: ContainerSeen) -> Placement:
-        """Return what the job holds now: its shares at the start, and those of the hosts that joined it."""
+        """Return the slots and GPUs that the job holds now: those from its start, and those of hosts that joined it
+        later."""
         first = master.placement
         joined = [worker.joined_share for worker in self.workers().values() if worker.has_joined(master)]
         return Placement((*first.shares, *(share for share in joined if share.host not in first.hosts)))

@@ -1,6 +1,7 @@
-"""The verb `gpus`: reports every GPU of every host, its load and who holds it. Changes nothing on a host.
+"""The verb `gpus`: reports every GPU of every host, its load, and the jobs and clusters that hold it.
 
-All of it is read from the hosts, so any machine with the inventory gets the same report."""
+Changes nothing on a host. The whole report is read from the hosts, so any machine with the inventory gets the
+same report."""
 
 from __future__ import annotations
 
@@ -25,7 +26,9 @@ RETRY_FAILED_QUERY_S = 60.0
 
 @dataclass(frozen=True)
 class CpuSlots:
-    """Processor slots of a host without GPUs. `held` are the slots of each running job of this cluster."""
+    """The processor slots of a host without GPUs.
+
+    `held` maps each running job of this cluster to the number of slots that it holds on the host."""
 
     total: int
     held: Mapping[str, int]
@@ -39,9 +42,9 @@ class CpuSlots:
 class HostGpus:
     """The GPUs of one host, or its processor slots if it has no GPUs.
 
-    `host` is the `host:` of the inventory. `notes` are about cards that cannot be used. `containers` are
-    ours, of all clusters, by id. `error` says why the GPUs are unknown; `uses` and `cpu_slots` are then
-    empty."""
+    `host` is the `host:` of the inventory. `uses` has one entry for each GPU. `notes` are about GPU cards that
+    cannot be used. `containers` are hvdocker's containers on the host, of all clusters, by id. `error` says why
+    the host's GPUs are unknown, or is None."""
 
     name: str
     host: str
@@ -52,7 +55,7 @@ class HostGpus:
     error: HvdockerError | None = None
 
     def container_of(self, process: GpuProcess) -> ContainerSeen | None:
-        """Return the container of the process if it is one of ours, of any cluster; else None."""
+        """Return the container that the process runs in, or None if it is not a container of hvdocker."""
         return self.containers.get(process.container)
 
 
@@ -100,7 +103,10 @@ def watch_gpus(env: Env, located: Located, accept_new: bool = False, every_s: fl
 
 @dataclass
 class _GpuObserver:
-    """Observes the hosts, repeatedly. `last_errors` has the time and text of failed GPU queries."""
+    """Observes the hosts, once or repeatedly.
+
+    `last_errors` maps a host to the time and the text of its failed GPU query. Such a host is not queried again
+    for RETRY_FAILED_QUERY_S seconds."""
 
     env: Env
     inventory: Inventory
@@ -118,7 +124,9 @@ class _GpuObserver:
         return gpu_report(self.inventory, state, {**self.session.failed, **outcomes.failed})
 
     def _with_last_error(self, seen: HostSeen, now: float, still: set[str]) -> HostSeen:
-        """Add the last GPU error to a host that was not queried now (`still`); else remember its error."""
+        """Return `seen` with the last GPU error if the host's GPUs were not queried this time (host in `still`).
+
+        For a host that was queried, record its new error, or forget the old one if the query succeeded."""
         if seen.name in still:
             return replace(seen, gpu_error=self.last_errors[seen.name][1])
         if seen.gpu_error:
@@ -129,7 +137,9 @@ class _GpuObserver:
 
 
 def gpu_report(inventory: Inventory, state: ClusterState, failed: Mapping[str, HvdockerError]) -> GpuReport:
-    """Return the report of an observed state. `failed` are the hosts that could not be observed."""
+    """Return the report of an observed state.
+
+    `failed` maps each host that could not be observed to its error."""
     jobs = job_leases(state.hosts.values())
     shown: set[str] = set()
     hosts = []

@@ -1,4 +1,4 @@
-"""The decided part of one host in a cluster: address, port, user, folder, slots and GPUs. Pure."""
+"""What the planner decides for one host of a cluster: address, port, user, folder, slots and GPUs. Pure."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from hvdocker.observe.state import HostSeen
 class HostPlan:
     """What the planner decided for the containers of one host.
 
-    `address` and `port` are where its worker's sshd listens. `devices` are the GPUs that its worker holds:
-    the cluster's lease. `workers_on_machine` is more than 1 only in a local cluster."""
+    The sshd of the host's worker listens at `address` and `port`. `devices` are the UUIDs of the GPUs that the
+    worker holds for the cluster. `workers_on_machine` is the number of workers on the same machine; it is more
+    than 1 only in a local cluster."""
 
     host: Host
     seen: HostSeen
@@ -50,5 +51,8 @@ class HostPlan:
 
     @property
     def needs_open_folders(self) -> bool:
-        """Whether the container's user is neither root nor the SSH user, who creates its folders."""
+        """Whether the container's user needs open permissions to write to the host's folders.
+
+        The SSH user creates the folders. The permissions are needed if the container's user (`uid`) is neither
+        root nor the SSH user."""
         return self.uid not in (0, self.seen.uid)

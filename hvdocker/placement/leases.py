@@ -1,7 +1,7 @@
-"""Who holds which GPU, read from the labels of living containers and from nothing else. Pure.
+"""Finds which cluster or job holds which GPU, only from the labels of living containers. Pure.
 
-A worker's label `hvdocker.gpus` holds GPUs for its cluster, a master's `hvdocker.placement` for its job, on
-every host of the job. Labels of all clusters on the host's engine count. GPUs are matched by UUID."""
+A worker's label `hvdocker.gpus` holds GPUs for its cluster. A master's label `hvdocker.placement` holds GPUs
+for its job, on every host of the job. The containers of all clusters on a host count. GPUs are matched by UUID."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ from hvdocker.observe.state import ContainerSeen, HostSeen
 
 @dataclass(frozen=True)
 class Lease:
-    """A holder of a GPU. `job` is empty if the cluster holds the GPU and none of its jobs uses it.
-    `container` is the id of the worker or master with the label."""
+    """A job or a cluster that holds a GPU.
+
+    `job` is empty if the cluster holds the GPU and none of its jobs uses it. `container` is the id of the
+    worker or master whose label says that it holds the GPU."""
 
     cluster: str
     owner: str
@@ -31,10 +33,10 @@ class Lease:
 
 @dataclass(frozen=True)
 class GpuUse:
-    """A GPU with its leases (more than one only if clusters overlap) and its foreign processes.
+    """A GPU, the jobs and clusters that hold it (`leases`), and its foreign processes.
 
-    A process is foreign if it runs in no container of a holder. Foreign processes that use too little memory
-    are left out."""
+    There is more than one lease only if clusters overlap. A process is foreign if it does not run in a
+    container of a cluster that holds the GPU. Foreign processes that together use little memory are left out."""
 
     gpu: GpuSeen
     leases: tuple[Lease, ...] = ()
@@ -42,7 +44,7 @@ class GpuUse:
 
     @property
     def lease(self) -> Lease | None:
-        """The lease to show: that of a job, else the first; None if nothing holds the GPU."""
+        """The lease to show to the user: a job's lease if there is one, else the first. None if there is no lease."""
         return next((lease for lease in self.leases if lease.job), next(iter(self.leases), None))
 
     @property
@@ -50,8 +52,9 @@ class GpuUse:
         return not self.leases and not self.foreign_processes
 
     def is_free_in(self, cluster: str) -> bool:
-        """Whether a job of this cluster can use it: only the cluster holds it, and no job or foreign process
-        uses it."""
+        """Whether a job of this cluster can use the GPU.
+
+        It can if only this cluster holds the GPU, and no job and no foreign process uses it."""
         is_own = bool(self.leases) and all(one.cluster == cluster and not one.job for one in self.leases)
         return is_own and not self.foreign_processes
 
@@ -59,11 +62,11 @@ class GpuUse:
 def gpu_uses(
     seen: HostSeen, busy_bytes: int, jobs: Mapping[str, tuple[Lease, ...]] | None = None
 ) -> tuple[GpuUse, ...]:
-    """Return the use of every GPU of a host.
+    """Return the leases and foreign processes of every GPU of a host.
 
-    `jobs` are the leases of jobs on all hosts (`job_leases`): the master, which has the label, runs on only
-    one of the job's hosts. Without `jobs`, only the masters on this host count. `busy_bytes` is the memory
-    from which foreign processes count."""
+    `jobs` are the leases of jobs on all hosts (`job_leases`). They are needed because a job's label is on its
+    master, which runs on only one of the job's hosts. Without `jobs`, only the masters on this host count.
+    Foreign processes count if they together use at least `busy_bytes` of memory."""
     known = (*seen.containers, *seen.other_containers)
     workers = _worker_leases(known)
     jobs = job_leases((seen,)) if jobs is None else jobs
@@ -71,21 +74,21 @@ def gpu_uses(
 
 
 def _slices_of_card(gpu: GpuSeen, gpus: Iterable[GpuSeen]) -> list[str]:
-    """Return the UUIDs of all slices of the same card, including this one."""
+    """Return the UUIDs of all MIG slices of the GPU's card, including `gpu` itself."""
     return [one.uuid for one in gpus if one is gpu or (gpu.parent and one.parent == gpu.parent)]
 
 
 def _leases_of(
     uuid: str, workers: Mapping[str, tuple[Lease, ...]], jobs: Mapping[str, tuple[Lease, ...]]
 ) -> tuple[Lease, ...]:
-    # A job's lease replaces that of its cluster: it says more.
+    # A job's lease replaces the lease of the job's cluster, because it says more.
     by_job = jobs.get(uuid, ())
     clusters = {lease.cluster for lease in by_job}
     return (*by_job, *(lease for lease in workers.get(uuid, ()) if lease.cluster not in clusters))
 
 
 def job_leases(hosts: Iterable[HostSeen]) -> dict[str, tuple[Lease, ...]]:
-    """Return the jobs that hold each device (UUID), of all clusters."""
+    """Return the leases of all jobs whose master is alive, of all clusters, by the UUID of the GPU that they hold."""
     # By id, because hosts that share an engine (a local cluster) report the same containers.
     living = {one.id: one for host in hosts for one in (*host.containers, *host.other_containers) if one.is_living}
     found: dict[str, tuple[Lease, ...]] = {}
@@ -119,7 +122,11 @@ def _gpu_use(
     busy_bytes: int,
     siblings: Iterable[str],
 ) -> GpuUse:
-    """Processes of a cluster are foreign to a GPU that the cluster does not hold."""
+    """Return the leases and foreign processes of one GPU.
+
+    `workers` and `jobs` are leases by UUID. `known` are hvdocker's containers on the host. `siblings` are the
+    UUIDs of all slices of the GPU's card. A process in a container of a cluster is foreign too if that cluster
+    holds none of these slices."""
     leases = _leases_of(gpu.uuid, workers, jobs)
     # The driver does not report which slice of a card a process uses, so processes of the clusters that hold
     # other slices of the card are not foreign.

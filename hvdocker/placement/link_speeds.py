@@ -1,7 +1,8 @@
-"""Reads the speeds between hosts from `.hvdocker/links.json`, where `doctor --deep` saves them.
+"""Reads the network speeds between hosts from `.hvdocker/links.json`, which `doctor --deep` writes.
 
-They are only a hint for placement, so a missing or damaged file means that nothing was measured. The file has
-the slower direction of each pair, and each host's `host:` at the time of the measurement."""
+The speeds are only a hint for placement. So a missing or damaged file is no error: it means that nothing was
+measured. The file has one speed for each pair of hosts (that of the slower direction), and the `host:` that
+each host had at the time of the measurement."""
 
 from __future__ import annotations
 

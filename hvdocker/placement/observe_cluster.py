@@ -19,9 +19,9 @@ def observe_cluster(
 ) -> ClusterState:
     """Return the observed state. Raises if hosts cannot be reached or used, with two exceptions.
 
-    Such hosts are ignored if the cluster was created for a request (`up -np 6`) and the other hosts have all
-    its slots. With `may_miss` they are ignored if at least one host is left. GPUs of the hosts
-    `without_gpus` are not queried."""
+    First, such hosts are ignored if the cluster was created for a request (`up -np 6`) and the other hosts have
+    all slots of the request. Second, with `may_miss`, such hosts are ignored if at least one host is left. The
+    GPUs of the hosts in `without_gpus` are not queried."""
     from hvdocker.observe.hosts import partial_state
     from hvdocker.placement.scope import is_complete
 

@@ -1,4 +1,4 @@
-"""The slots that the hosts of an inventory offer: to a cluster that comes up, or to a job in it. Pure."""
+"""Finds the slots that each host can offer: to a cluster that `up` creates, or to a job in a cluster. Pure."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ LeasesByDevice = Mapping[str, tuple[Lease, ...]]
 
 
 def offers_to_cluster(inventory: Inventory, state: ClusterState) -> list[Offer]:
-    """Return what the cluster may take on every observed host: the GPUs that it holds, and unused ones.
+    """Return the slots that the cluster may take on every observed host.
 
-    A host without GPUs offers all its processor slots. They are counted within a cluster only: an idle worker
-    costs nothing, and labels of other clusters use their own names for the hosts."""
+    A host with GPUs offers the GPUs that the cluster already holds and the unused GPUs. A host without GPUs
+    offers all its processor slots, even if other clusters use them too: an idle worker costs nothing, and the
+    labels of other clusters use their own names for the hosts."""
     seen = {host.name: state.hosts[host.name] for host in inventory.hosts if host.name in state.hosts}
     if inventory.is_local:
         return _local_offers(inventory, seen)
@@ -36,8 +37,9 @@ def _host_offer(inventory: Inventory, host: Host, seen: HostSeen, jobs: LeasesBy
 
 
 def _takeable_slots(inventory: Inventory, host: Host, uses: Sequence[GpuUse]) -> tuple[Slot, ...]:
-    """Return at most `slots:` GPUs. GPUs that the cluster holds already are preferred, so that it keeps
-    them."""
+    """Return the GPUs that the cluster may take on this host, at most as many as the host's `slots:`.
+
+    GPUs that the cluster already holds are preferred, so that the cluster keeps them."""
     free = [use for use in uses if _is_takeable(inventory, use)]
     if host.slots and host.slots < len(free):
         kept = sorted(free, key=lambda use: not use.leases)[: host.slots]
@@ -46,7 +48,10 @@ def _takeable_slots(inventory: Inventory, host: Host, uses: Sequence[GpuUse]) ->
 
 
 def _is_takeable(inventory: Inventory, use: GpuUse) -> bool:
-    """Whether the cluster may hold this GPU. It keeps its GPUs even if foreign processes use them too."""
+    """Whether the cluster may hold this GPU.
+
+    A GPU that only this cluster holds stays with it, even if foreign processes use the GPU too. A GPU without a
+    lease may be taken if no foreign process uses it."""
     if use.leases:
         return all(lease.cluster == inventory.cluster for lease in use.leases)
     return not use.foreign_processes
@@ -66,8 +71,8 @@ def _lease_of_other_cluster(inventory: Inventory, use: GpuUse) -> Lease | None:
 def _local_offers(inventory: Inventory, seen: Mapping[str, HostSeen]) -> list[Offer]:
     """Return the offers of a local cluster, whose workers share one machine.
 
-    The GPUs are divided among the workers. If there are fewer GPUs than workers, none is used and every
-    worker offers processor slots."""
+    The free GPUs are divided among the workers. If there are fewer free GPUs than workers, no GPU is used and
+    every worker offers processor slots."""
     if not seen:
         return []
     first = next(iter(seen.values()))
@@ -85,10 +90,10 @@ def _local_offers(inventory: Inventory, seen: Mapping[str, HostSeen]) -> list[Of
 
 
 def offers_to_job(inventory: Inventory, state: ClusterState, placed: Mapping[str, HostPlan]) -> list[Offer]:
-    """Return the slots of the cluster's workers that a job can get.
+    """Return the slots that each worker of the cluster can offer to a new job. `placed` are the cluster's hosts.
 
-    Slots of running jobs are held (the labels of their masters are the leases), and so are GPUs that another
-    cluster or a foreign process uses although this cluster holds them."""
+    Slots of running jobs are held, as the labels of the jobs' masters say. A GPU of this cluster also counts as
+    held if another cluster holds it too or a foreign process uses it."""
     return [_worker_offer(inventory, state, place) for place in placed.values()]
 
 
@@ -126,8 +131,10 @@ def _slots_held_by_jobs(state: ClusterState, host: str) -> tuple[HeldSlots, ...]
 
 
 def _job_devices(state: ClusterState, place: HostPlan) -> dict[str, str]:
-    """Return device → running job. A job of an earlier version records only the number of its slots on the
-    host: it counts as holding the first devices."""
+    """Return the running job that holds each GPU of the host, as text, by the UUID of the GPU.
+
+    A job that an earlier version of hvdocker started records only the number of its slots on the host. It
+    counts as holding that many of the worker's first GPUs."""
     held: dict[str, str] = {}
     for master in state.running_jobs():
         for share in state.placement_of(master).shares:

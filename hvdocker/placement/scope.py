@@ -1,6 +1,7 @@
 """The scope of a cluster: which hosts have a worker, and which slots and GPUs each worker holds. Pure.
 
-`up` decides the scope again when it has the locks, because another run may have changed the hosts."""
+`up` decides the scope before it locks the hosts, and again when it has the locks, because another run may have
+changed the hosts in between."""
 
 from __future__ import annotations
 
@@ -28,8 +29,10 @@ from hvdocker.protocol.placement import Share
 
 @dataclass(frozen=True)
 class ClusterScope:
-    """The share of every host. `request_label` is the request that the cluster was created for, and hosts
-    without a share are then not part of the cluster; empty if `up` took all free slots."""
+    """The slots and GPUs (share) of each host of a cluster, by host name.
+
+    `request_label` is the request that the cluster was created for (`up -np 6`); hosts without a share are then
+    not part of the cluster. It is empty if `up` took all free slots."""
 
     shares: Mapping[str, Share]
     request_label: str = ""
@@ -38,7 +41,8 @@ class ClusterScope:
 def current_scope(inventory: Inventory, state: ClusterState) -> ClusterScope:
     """Return the scope that the labels of the existing workers describe.
 
-    A host without a worker counts with its whole offer, unless the cluster was created for a request."""
+    If the cluster was created for a request (`up -np 6`), only hosts with a worker are in the scope. Otherwise
+    a host without a worker is in the scope too, with all slots that it offers."""
     workers = state.workers()
     asked = scope_label_of_cluster(state)
     if asked:
@@ -53,7 +57,7 @@ def current_scope(inventory: Inventory, state: ClusterState) -> ClusterScope:
 
 
 def scope_with_other_hosts(inventory: Inventory, state: ClusterState) -> ClusterScope:
-    """Return the current scope, plus the whole offers of the hosts that are not part of the cluster."""
+    """Return the current scope, plus the hosts that are not part of the cluster with all slots that they offer."""
     inside = current_scope(inventory, state)
     offers = offers_to_cluster(inventory, state)
     return replace(
@@ -64,10 +68,10 @@ def scope_with_other_hosts(inventory: Inventory, state: ClusterState) -> Cluster
 def full_scope(inventory: Inventory, state: ClusterState) -> ClusterScope:
     """Return the scope of `up` without a request: all free slots of all hosts.
 
-    Hosts on which a job runs keep the share that they have. Raises if a host has no usable or free GPU, or
-    fewer GPUs than its `slots:`."""
+    Hosts on which a job runs keep the slots and GPUs that they have. Raises if a host with GPUs has no usable
+    or no free GPU, or fewer GPUs than its `slots:`."""
     if inventory.is_local and state.running_jobs():
-        # The GPUs of the one machine are divided among all workers, so no share can change alone.
+        # All workers share the GPUs of one machine, so one worker's share cannot change without the others.
         return replace(current_scope(inventory, state), request_label="")
     offers = offers_to_cluster(inventory, state)
     raise_all("some hosts have no GPU to give", list(_hosts_without_gpus(inventory, state, offers)))
@@ -78,10 +82,11 @@ def full_scope(inventory: Inventory, state: ClusterState) -> ClusterScope:
 def requested_scope(
     inventory: Inventory, state: ClusterState, request: SlotRequest, links: Mapping[frozenset[str], float]
 ) -> ClusterScope:
-    """Return the scope for the requested slots. Raises NotEnoughSlots.
+    """Return the scope for the requested slots. Raises NotEnoughSlots if they are not free.
 
-    A cluster that was created for the same request, and is still complete, stays as it is: the request is
-    written as a label on its workers. So a second `up` with the same request changes nothing."""
+    If the labels of the workers show that the cluster was created for the same request, and no slot is missing,
+    the current scope is returned. So a second `up -np 6` changes nothing. `links` are the measured speeds of
+    pairs of hosts in bits per second."""
     words = label_for_request(request)
     offers = _offers_for_request(inventory, state, request)
     if _is_request_met(inventory, state, words, offers):
@@ -89,7 +94,7 @@ def requested_scope(
     try:
         placement = place_most(request, offers, links)
     except NotEnoughSlots:
-        # Place again with the holders in the offers, so that the error names them.
+        # Place again with the held slots in the offers, so that the error names their holders.
         placement = place_most(request, offers_to_cluster(inventory, state), links)
     shares = {share.host: share for share in placement.shares}
     ordered = {host.name: shares[host.name] for host in inventory.hosts if host.name in shares}
@@ -101,7 +106,9 @@ def requested_scope(
 def explain_requested_scope(
     inventory: Inventory, state: ClusterState, request: SlotRequest, links: Mapping[frozenset[str], float]
 ) -> Explanation | None:
-    """Explain the placement of `requested_scope`; None if the cluster for this request already exists."""
+    """Return why `requested_scope` places the request as it does, for `--explain`.
+
+    Returns None if the cluster for this request already exists, so that nothing is placed."""
     offers = _offers_for_request(inventory, state, request)
     if _is_request_met(inventory, state, label_for_request(request), offers):
         return None
@@ -109,8 +116,10 @@ def explain_requested_scope(
 
 
 def _offers_for_request(inventory: Inventory, state: ClusterState, request: SlotRequest) -> list[Offer]:
-    """Return the offers. A request without a number means all free slots, so held slots are left out: they
-    would count as requested and missing."""
+    """Return the slots that the hosts offer to the cluster, for this request.
+
+    A request without a number of slots (no `-np`, no `-H`) means all free slots. Held slots are then removed
+    from the offers, because placement would count them as requested but missing."""
     offers = offers_to_cluster(inventory, state)
     if request.np is None and not request.exact:
         return [replace(offer, held_slots=(), has_gpus=offer.offers_gpus) for offer in offers]
@@ -118,18 +127,20 @@ def _offers_for_request(inventory: Inventory, state: ClusterState, request: Slot
 
 
 def is_complete(inventory: Inventory, state: ClusterState) -> bool:
-    """Whether the cluster was created for a request and the observed workers have all of its slots.
+    """Whether the cluster was created for a request (`up -np 6`) and the observed workers have all its slots.
 
-    Hosts without a share are then not needed. Always False for a cluster that takes all free slots."""
+    If so, hosts without a worker are not needed and may be unreachable. Always False for a cluster that was
+    created without a request."""
     scope = current_scope(inventory, state)
     asked = expected_slots(scope.request_label)
     return asked is not None and sum(share.slots for share in scope.shares.values()) == asked
 
 
 def _is_request_met(inventory: Inventory, state: ClusterState, words: str, offers: Sequence[Offer]) -> bool:
-    """Whether the existing workers are exactly those of this request, and all their GPUs are still available.
+    """Whether the existing workers were created for this request, have all its slots, and can keep their GPUs.
 
-    A request without a number is met only while a job runs; otherwise it is placed again and may grow."""
+    `words` is the label of the request. A request without a number of slots counts as met only while a job
+    runs; otherwise it is placed again, so that the cluster may grow."""
     workers = state.workers()
     labels = {scope_label_of_worker(worker) for worker in workers.values()}
     if len(labels) != 1 or without_slot_count(label := labels.pop()) != words:
@@ -143,7 +154,9 @@ def _is_request_met(inventory: Inventory, state: ClusterState, words: str, offer
 
 
 def _share_of(inventory: Inventory, worker: ContainerSeen) -> Share:
-    """Return the share that the worker's labels record; without them, the `slots:` of the inventory."""
+    """Return the slots and GPUs that the worker holds according to its labels.
+
+    A worker without GPUs that was not created for a request has the host's `slots:` of the inventory."""
     if devices := worker.devices:
         return Share(worker.host, len(devices), devices)
     told = worker.labels.get(names.LABEL_SLOTS, "")

@@ -1,7 +1,8 @@
-"""The request that a cluster was created for (`up -np 6`), as the worker label `hvdocker.asked`. Pure.
+"""Writes and reads the worker label `hvdocker.asked`: the request that the cluster was created for (`up -np 6`).
 
-The label is compact JSON without empty values, and equal for equal requests: so `up` finds the cluster of a
-request again. It also shows that slots are missing when a worker is lost."""
+The label is compact JSON without empty values. Equal requests have equal labels, so `up` recognizes a cluster
+that was created for the same request. The label also has the number of slots, so a lost worker is noticed.
+Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from hvdocker.placement.slots import SlotRequest
 
 
 def label_for_request(request: SlotRequest) -> str:
-    """Return the label of a request, without the number of slots that it got."""
+    """Return the label of a request. If the request has no number of slots, `with_slot_count` adds it later."""
     gpu = request.gpu and {key: value for key, value in vars(request.gpu).items() if value}
     return _to_json(
         {
@@ -31,8 +32,9 @@ def label_for_request(request: SlotRequest) -> str:
 
 
 def with_slot_count(words: str, slots: int) -> str:
-    """Add the number of slots that were placed (key `got`) to the label of a request without a number, so
-    that slots that are lost later are noticed."""
+    """Return the label `words` with the number of placed slots (key `got`), so that lost slots are noticed.
+
+    A label whose request already has a number of slots (`-np`, `-H`) is returned unchanged."""
     asked = _from_json(words)
     return words if _requested_slots(asked) else _to_json({**asked, "got": slots})
 
@@ -43,12 +45,12 @@ def without_slot_count(label: str) -> str:
 
 
 def has_slot_count(words: str) -> bool:
-    """Whether the request names the number of its slots, by `-np` or `-H`."""
+    """Whether the request in the label `words` has a number of slots, from `-np` or `-H`."""
     return _requested_slots(_from_json(words)) is not None
 
 
 def expected_slots(label: str) -> int | None:
-    """Return how many slots all workers with this label should have together; None if it does not say."""
+    """Return how many slots all workers with this label should have together, or None if the label has no number."""
     asked = _from_json(label)
     return _requested_slots(asked) or _int_or_none(asked.get("got"))
 
@@ -58,12 +60,14 @@ def scope_label_of_worker(worker: ContainerSeen) -> str:
 
 
 def scope_label_of_cluster(state: ClusterState) -> str:
-    """Return the label of the cluster's workers; empty if `up` created them without a request."""
+    """Return the request label of the cluster's workers.
+
+    The label is empty if `up` created the workers without a request, or if there are none."""
     return next(filter(None, (scope_label_of_worker(worker) for worker in state.workers().values())), "")
 
 
 def up_command(label: str) -> str:
-    """Return the `hvdocker up` command with the flags of the request, which restores lost workers."""
+    """Return the `hvdocker up` command with the flags of the request in the label. It restores lost workers."""
     asked = _from_json(label)
     gpu, exact = _dict_or_empty(asked.get("gpu")), _dict_or_empty(asked.get("exact"))
     memory = f":{gpu['memory_mb']}MB" if gpu.get("memory_mb") else ""

@@ -29,7 +29,7 @@ class SlotFlags:
 
 
 def check_slot_flags(wanted: SlotFlags) -> None:
-    """Check the flags without the inventory, before any host is contacted. Raises UsageProblem."""
+    """Raise UsageProblem for wrong flags. This needs no inventory, so it can run before any host is contacted."""
     if wanted.np is not None and wanted.np < 1:
         raise UsageProblem(f"-np should be at least 1, got {wanted.np}")
     if wanted.strategy and wanted.strategy not in STRATEGIES:
@@ -41,10 +41,10 @@ def check_slot_flags(wanted: SlotFlags) -> None:
 
 
 def slot_request(wanted: SlotFlags, inventory: Inventory, addresses: Mapping[str, str] = {}) -> SlotRequest:
-    """Return the request. Raises UsageProblem for wrong flags and for hosts that are not in the inventory.
+    """Return the request that the flags describe. Raises UsageProblem for wrong flags and for unknown hosts.
 
-    `addresses` are the training addresses by host name. Flags may name a host by its training address or its
-    `host:` too."""
+    `addresses` maps host names to training addresses. Flags may name a host by its name, its training address,
+    or its `host:` in the inventory."""
     check_slot_flags(wanted)
     names = [host.name for host in inventory.hosts]
     aliases = {address: name for name, address in addresses.items()}
@@ -66,8 +66,10 @@ def slot_request(wanted: SlotFlags, inventory: Inventory, addresses: Mapping[str
 
 
 def _localhost_head(text: str, exact: tuple[Share, ...], names: list[str]) -> str:
-    """Return the host that `-H` calls localhost, or an empty string. It is the head, whatever its share,
-    because `localhost` means the host of the launcher."""
+    """Return the host that `-H` calls `localhost`, or an empty string if there is none.
+
+    This host becomes the head, however many slots it has, because `localhost` means the host of the launcher.
+    `text` is the value of `-H`, and `exact` its parsed shares (slots of each host)."""
     words = [part.strip().rpartition(":")[0] for part in text.split(",")]
     if LOCALHOST not in words or LOCALHOST in names:
         return ""

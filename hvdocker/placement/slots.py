@@ -1,4 +1,4 @@
-"""Values of placement: slots, the offers of hosts, and requests for slots. Pure."""
+"""The values that placement works with: slots, offers (the free slots of a host), and requests for slots. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ STRATEGIES = ("pack", "spread", "balanced")
 
 @dataclass(frozen=True)
 class Slot:
-    """Room for one rank. `device` is the UUID of a GPU or of a MIG slice, empty for a processor slot."""
+    """A place for one rank on a host.
+
+    `device` is the UUID of a GPU or of a MIG slice, empty for a processor slot. `model` and `memory_mb` describe
+    the GPU."""
 
     device: str = ""
     model: str = ""
@@ -25,8 +28,10 @@ class Slot:
 
 @dataclass(frozen=True)
 class HeldSlots:
-    """Slots of a host that are not available. `by` completes the sentence `2 on b are held by …`: a job or
-    a cluster with its owner, a foreign process, or what is wrong with the host's GPUs."""
+    """The number of slots of a host that are not available for one reason.
+
+    `by` completes the sentence `2 on b are held by …`. It names a job or a cluster with its owner, a foreign
+    process, or what is wrong with the host's GPUs."""
 
     by: str
     slots: int
@@ -34,9 +39,11 @@ class HeldSlots:
 
 @dataclass(frozen=True)
 class Offer:
-    """The free slots of a host, in the order in which they are assigned, and who holds the others.
+    """The slots of a host that a cluster or a job could use.
 
-    `has_gpus` has to be set only if all GPUs are held; otherwise the free slots show it."""
+    `free` are the free slots, in the order in which they are assigned. `held_slots` are the others, with their
+    holders. `has_gpus` says that the host has GPUs. It has to be set if all GPUs are held; otherwise
+    `offers_gpus` finds GPUs among the free slots."""
 
     host: str
     free: tuple[Slot, ...] = ()
@@ -72,9 +79,9 @@ class GpuRequest:
 class SlotRequest:
     """The slots that a user requests for a job or a cluster.
 
-    `np` None means all slots. `exact` are the shares of `-H`, which replace the strategy. `head` is the host
-    that `-H` calls localhost. `include` and `exclude` are names of hosts. `elastic` are the bounds within
-    which the number of slots may differ from `np`."""
+    `np` is the number of slots; None means all slots. `exact` are the hosts and slots of `-H`, which replace the
+    strategy. `head` is the host that `-H` calls localhost, or empty. `include` and `exclude` are names of hosts.
+    `elastic` are the bounds of an elastic job; its number of slots may differ from `np` within them."""
 
     np: int | None = None
     strategy: str = "pack"

@@ -17,16 +17,18 @@ if TYPE_CHECKING:
 
 
 def action_for(step: Step) -> Callable[[Any, Context], None]:
-    """Return the function that executes the step. Any: it takes this class of step only."""
+    """Return the function that executes the step. Its parameter is `Any` because each function takes only its own
+    class of step."""
     found: Callable[[Any, Context], None] = actions_module(type(step)).ACTIONS[type(step)]
     return found
 
 
 @contextmanager
 def prepare(stage: Stage, context: Context) -> Iterator[None]:
-    """Enter the `prepare` of every `actions` module that has steps in the stage, if the module has one.
+    """Enter the context manager `prepare` of every `actions` module that has steps in the stage, if the module has
+    one.
 
-    It does what the hosts of a stage share, and gets all steps of the stage."""
+    A `prepare` gets all steps of the stage, and does the work that the hosts of the stage share."""
     some = list(stage.steps)
     with ExitStack() as prepared:
         for module in dict.fromkeys(actions_module(type(step)) for step in some):
@@ -36,5 +38,6 @@ def prepare(stage: Stage, context: Context) -> Iterator[None]:
 
 
 def actions_module(kind: type[Step]) -> Any:
-    """Return the `actions` module for a class of steps. Any: a module with ACTIONS."""
+    """Return the `actions` module for a class of steps. The result is `Any` because it is a module, found by name,
+    with a table ACTIONS."""
     return import_module(f"{kind.__module__.rpartition('.')[0]}.actions")

@@ -1,4 +1,5 @@
-"""Executes a plan, wave by wave, on all hosts at once, and records how to undo what it creates."""
+"""Executes a plan, wave by wave (a wave is a group of stages), on all hosts at once, and records how to undo what
+it creates."""
 
 from __future__ import annotations
 
@@ -29,12 +30,14 @@ def _no_fetch(job: str) -> None:
 
 
 def _no_guard() -> None:
-    """A guard that never stops the run."""
+    """Do nothing: the guard of a run that never has to stop because of a lost lock."""
 
 
 @dataclass
 class Context:
-    """What the steps of one run share. Secrets are kept here, in memory, and nowhere else."""
+    """What the steps of one run share. `undo` records how to undo what was created, newest last. `results` has
+    results that the steps of a stage and its `prepare` leave for each other. `lock` protects what the threads of
+    all hosts change. `secrets` are kept here, in memory, and nowhere else. `fetch` fetches the outputs of a job."""
 
     inventory: Inventory
     links: Mapping[str, HostLink]
@@ -69,19 +72,20 @@ class Context:
         return self.link(host).engine()
 
     def once(self, what: str, make: Callable[[], str]) -> str:
-        """Return a text that is the same for all hosts: the first caller makes it, the others wait for it."""
+        """Return the text with the name `what`, which is the same for all hosts. The first caller makes it; the
+        others wait for it."""
         with self._once_lock:
             if what not in self._made_once:
                 self._made_once[what] = make()
             return self._made_once[what]
 
     def add_undo(self, host: str, what: str, undo: Callable[[], None]) -> None:
-        """Record that something was created, and how to undo it."""
+        """Record that `what` was created on a host, and how to undo that."""
         with self.lock:
             self.undo.append((host, what, undo))
 
     def cancel(self) -> None:
-        """Stop the run after Ctrl-C: the next `report_progress` of each step raises Interrupted."""
+        """Stop the run after Ctrl-C: the next call of `report_progress` in each step raises Interrupted."""
         self.listener(Event("stop", "stopping as soon as what is under way allows it"))
         self.cancelled.set()
 

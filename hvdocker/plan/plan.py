@@ -1,7 +1,7 @@
 """Steps, stages, waves and plans, as data that can be printed and compared. Pure.
 
-A step is one change on one host. Stages follow each other; the steps of a stage run on all hosts at once,
-those of one host in order. A wave is a sequence of stages through which hosts go without waiting for each
+A step is one change on one host. Stages follow each other. The steps of a stage run on all hosts at once; the
+steps of one host run in order. A wave is a sequence of stages through which hosts go without waiting for each
 other."""
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ CONTROLLER = "this machine"
 
 @dataclass(frozen=True)
 class Step:
-    """One change on one host; subclasses add what it needs."""
+    """One change on one host. Subclasses add the fields that the change needs."""
 
     host: str
 
@@ -25,8 +25,9 @@ class Step:
 
 @dataclass(frozen=True)
 class Stage:
-    """Steps that may run at the same time on different hosts. A stage begins when all hosts have finished
-    the stage before; with `follows_on` each host begins when it has finished that stage itself."""
+    """Steps that may run at the same time on different hosts. A stage begins when all hosts have finished the
+    stage before. If `follows_on` is set, a host does not wait for the others: it begins when it has finished the
+    stage before itself."""
 
     name: str
     steps: tuple[Step, ...]
@@ -52,7 +53,7 @@ class Plan:
         return (step for stage in self.stages for step in stage.steps)
 
     def waves(self) -> list[list[Stage]]:
-        """Return the stages in groups; within a group, hosts do not wait for each other."""
+        """Return the stages in groups (waves). Within a wave, hosts do not wait for each other."""
         found: list[list[Stage]] = []
         for stage in self.stages:
             if stage.follows_on and found:
@@ -76,6 +77,6 @@ def steps_by_host(wave: Sequence[Stage]) -> dict[str, list[tuple[str, Step]]]:
 
 
 def plan_of(verb: str, cluster: str, *stages: tuple[str, list[Step]] | Stage) -> Plan:
-    """Make a plan of stages, or of pairs of a name and steps; stages without steps are left out."""
+    """Make a plan. Each stage is a Stage, or a pair of its name and its steps. Stages without steps are left out."""
     made = [stage if isinstance(stage, Stage) else Stage(stage[0], tuple(stage[1])) for stage in stages]
     return Plan(verb, cluster, tuple(stage for stage in made if stage.steps))

@@ -1,6 +1,7 @@
 """A job as its containers read it (job.json), and the record that the supervisor writes (record.json). Pure.
 
-Readers check foreign JSON field by field: a missing or wrong value becomes a default."""
+The controller did not write record.json, so its fields are checked one by one: a missing or wrong value becomes a
+default."""
 
 from __future__ import annotations
 
@@ -23,8 +24,9 @@ STOP_S = 45
 
 @dataclass(frozen=True)
 class JobSpec:
-    """Everything that defines a job. `addresses` are where each host trains; `launcher` is the command line
-    of the launcher, `command` what each rank runs. `env_from_caller` names the variables that came from the
+    """Everything that defines a job. `addresses` has the training address of each host, `port` is the SSH port of
+    the workers. `launcher` is the command line of the launcher, `command` what each rank runs. `code_hash`
+    identifies the state of the code. `env_from_caller` names the variables of `env` whose values came from the
     caller's environment."""
 
     job: str
@@ -44,11 +46,11 @@ class JobSpec:
     script: str = ""
 
     def for_host(self, host: str) -> str:
-        """Return the job.json that the rank wrapper and the supervisor read on that host. It has only the
-        names of secrets.
+        """Return the job.json that the rank wrapper and the supervisor read on that host. Of secrets it has only
+        the names.
 
-        It carries command and environment, so that the launcher only has to start `rank JOB` on every host:
-        nothing that the user typed passes through a remote shell, and no value of `--env` through a command
+        job.json has the command and the environment, so that the launcher only has to start `rank JOB` on every
+        host: nothing that the user typed passes through a remote shell, and no value of `--env` through a command
         line."""
         secrets = {"secrets": [secret.name for secret in self.secrets]} if self.secrets else {}
         devices = self.placement.devices_on(host)
@@ -88,9 +90,10 @@ class JobHost:
 
 
 def job_file_for_new_host(text: str, job_host: JobHost, devices: tuple[str, ...]) -> str:
-    """Return the job.json of a host that joins a running job, made from the head's.
+    """Return the job.json of a host that joins a running job. `text` is the job.json of the head, `devices` are
+    the GPUs that the job gets on the new host.
 
-    Raises ValueError if `text` is no job.json."""
+    Raises ValueError if `text` is not a job.json."""
     body = json.loads(text)
     if not isinstance(body, dict) or not isinstance(body.get("hosts"), list):
         raise ValueError("it has no list of hosts")
@@ -105,7 +108,8 @@ def job_file_for_new_host(text: str, job_host: JobHost, devices: tuple[str, ...]
 
 @dataclass(frozen=True)
 class RankEnd:
-    """How a rank ended. `code` is its exit code, 128 + signal if a signal killed it, None if unknown."""
+    """How a rank ended. `code` is its exit code: 128 + signal if a signal killed it, None if unknown. `max_rss_kb`
+    is its peak memory, `interface` the network interface with its training address."""
 
     rank: int
     host: str
@@ -118,7 +122,7 @@ class RankEnd:
 
     @property
     def signal_name(self) -> str:
-        """The name, such as SIGKILL, or the number where the controller knows no such signal."""
+        """The name of the signal, such as SIGKILL; its number if the controller knows no such signal."""
         try:
             return Signals(self.signal or 0).name
         except ValueError:
@@ -140,7 +144,9 @@ class RankEnd:
 
 @dataclass(frozen=True)
 class Attempt:
-    """One run of the launcher, numbered from 1. Times are seconds since the epoch."""
+    """One run of the launcher, numbered from 1; every restart is a new attempt. Times are seconds since the epoch.
+    `np` is the number of ranks. `first_failure` is the rank that failed first, `lost_hosts` are hosts that stopped
+    responding."""
 
     number: int
     started: float | None = None
@@ -168,7 +174,7 @@ class Attempt:
 
 @dataclass(frozen=True)
 class RuleMatch:
-    """A line of output that a log rule of the inventory matched."""
+    """A line of output that a log rule of the inventory matched, with the rank and the host that printed it."""
 
     pattern: str
     line: str
@@ -187,8 +193,9 @@ class RuleMatch:
 
 @dataclass(frozen=True)
 class DroppedHost:
-    """A host whose ranks failed `times` in a row soon after their start. `how` is the last failure. `then`
-    is `drop`, or `end` (the run ended) where the host was the head."""
+    """A host that was dropped because its ranks failed `times` times in a row soon after their start. `how`
+    describes the last failure. `then` is `drop`, or `end` for the head: a job cannot go on without its head, so
+    the run was ended."""
 
     host: str
     times: int
@@ -207,9 +214,9 @@ class DroppedHost:
 
 @dataclass(frozen=True)
 class Hang:
-    """A job in which no rank did anything for `after_s`. `odd_rank` is the rank that the others wait for,
-    None if unknown, and `why` the reason. `bundle` is the folder of stacks in the logs, `then` what was
-    done."""
+    """A job in which no rank did anything for `after_s` seconds. `odd_rank` on `odd_host` is the rank that the
+    others wait for (None if unknown), and `why` says why it was chosen. `bundle` is the folder with the stacks of
+    the ranks, in the job's logs. `then` is what the supervisor did: wait, kill or restart."""
 
     after_s: float
     odd_rank: int | None = None
@@ -235,9 +242,9 @@ class Hang:
 class JobRecord:
     """The record.json of a supervisor, written at the start of the job and at every change.
 
-    After a supervisor was killed, `state` is still `running`. `restarts` counts those that were made;
-    `lost_hosts` are those of the last attempt. `dropped_by_rule` are hosts that a log rule left out,
-    `dropped_hosts` those whose ranks kept failing. `finished` is 0 while the job runs."""
+    If a supervisor is killed, `state` stays `running`. `restarts` counts the restarts that were made. `lost_hosts`
+    are the lost hosts of the last attempt. `dropped_by_rule` are hosts that a log rule left out, `dropped_hosts`
+    are hosts whose ranks kept failing. `finished` is 0 while the job runs."""
 
     job: str
     state: str
@@ -261,7 +268,7 @@ class JobRecord:
 
     @staticmethod
     def read(text: str) -> JobRecord | None:
-        """Return the record, or None if the text is not one."""
+        """Parse the text of a record.json; return None if it is not a valid record."""
         try:
             value = json.loads(text)
             first, stopped, hang = (_mapping(value.get(key)) for key in ("first_failure", "stopped_by_rule", "hang"))

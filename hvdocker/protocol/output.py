@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 # Horovod's --prefix-output-with-timestamp puts a date before its prefix.
 _DATE = r"(?:\w{3} \w{3} [ \d]\d \d\d:\d\d:\d\d \d{4})?"
-# The supervisor adds the host (`[1@c]<stdout>:`) where a rank is not on the host that the placement names.
+# The supervisor adds the host (`[1@c]<stdout>:`) if a rank is not on the host that the placement names.
 _RANK = r"\[(\d+)(?:,\d+)?(?:@([^\]]*))?\]"
 _PREFIX = re.compile(_DATE + _RANK + r"<(stdout|stderr)>:?(.*)", re.DOTALL)
 _PREFIX_ONLY = re.compile(_DATE + _RANK + r"<(?:stdout|stderr)>:?")
@@ -16,7 +16,8 @@ _PREFIX_ONLY = re.compile(_DATE + _RANK + r"<(?:stdout|stderr)>:?")
 
 @dataclass(frozen=True)
 class Line:
-    """A line without its prefix. `rank` and `host` are None for the launcher's own lines."""
+    """A line of a job's output without its prefix. `rank` and `host` are None for the launcher's own lines.
+    `is_error`: the rank wrote it to stderr."""
 
     text: str
     rank: int | None = None
@@ -26,8 +27,8 @@ class Line:
 
 @dataclass(frozen=True)
 class LineFilter:
-    """Selects lines. An empty part selects all. The launcher's own lines have no rank and no host, so a
-    selection by rank or host excludes them."""
+    """Selects lines of output. A line must match all fields; an empty field matches every line. The launcher's own
+    lines have no rank and no host, so a selection by rank or host excludes them."""
 
     ranks: frozenset[int] = frozenset()
     hosts: frozenset[str] = frozenset()
@@ -42,7 +43,8 @@ class LineFilter:
 
 
 def parse_line(raw: str, host_of_rank: Sequence[str]) -> Line:
-    """Split off the prefix. `host_of_rank` is the placement; a host in the prefix takes precedence."""
+    """Split a raw line into its prefix (rank, host, stream) and its text. `host_of_rank` has the host of each rank
+    by the placement; a host in the prefix takes precedence."""
     found = _PREFIX.match(raw)
     if not found:
         return Line(raw)
@@ -52,8 +54,8 @@ def parse_line(raw: str, host_of_rank: Sequence[str]) -> Line:
 
 
 class LineAssembler:
-    """Assembles chunks of bytes into whole lines. A progress bar, drawn with carriage returns, appears once,
-    in its last state."""
+    """Assembles chunks of bytes into whole lines. Of a progress bar, which is drawn with carriage returns, only
+    the last state is kept."""
 
     def __init__(self) -> None:
         self._rest = b""
@@ -72,8 +74,8 @@ class LineAssembler:
 def _last_states(line: bytes) -> list[str]:
     """Return the last state of a line that was overwritten with carriage returns.
 
-    horovodrun puts a prefix before every state, and may put the line of another rank in between: then there
-    are several lines."""
+    horovodrun puts a prefix before every state, and may put the output of another rank in between. Then several
+    lines are returned."""
     shown: list[tuple[str, str]] = []
     for piece in line.decode("utf-8", "replace").rstrip("\r").split("\r"):
         found = _PREFIX_ONLY.match(piece)

@@ -1,4 +1,4 @@
-"""The slots of a job, and their form as the label `hvdocker.placement` of its master. Pure."""
+"""The slots of a job on each host, and their form as the label `hvdocker.placement` of its master. Pure."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Share:
-    """The slots of one host. `devices` are the UUIDs of their GPUs (or MIG slices) in local-rank order,
-    empty for processor slots."""
+    """The slots that a job has on one host. `devices` are the UUIDs of their GPUs (or MIG slices) in local-rank
+    order; it is empty if the slots are processor slots, without GPUs."""
 
     host: str
     slots: int
@@ -18,7 +18,8 @@ class Share:
 
 @dataclass(frozen=True)
 class Placement:
-    """The shares of all hosts. The head comes first: the smallest share, ties in inventory order."""
+    """The hosts of a job, each with its slots (its share). The head comes first. It is the host with the smallest
+    share, or the host that the user chose; the others follow in inventory order."""
 
     shares: tuple[Share, ...]
 
@@ -35,20 +36,21 @@ class Placement:
         return tuple(share.host for share in self.shares)
 
     def host_of_rank(self) -> tuple[str, ...]:
-        """Return the host of every rank, by rank."""
+        """Return the host of every rank: item N is the host of rank N."""
         return tuple(share.host for share in self.shares for _ in range(share.slots))
 
     def devices_on(self, host: str) -> tuple[str, ...]:
         return next((share.devices for share in self.shares if share.host == host), ())
 
     def label(self) -> str:
-        """Return JSON that maps each host to its device UUIDs, or to its number of processor slots."""
+        """Return the value of the label: JSON that maps each host to its device UUIDs, or to its number of
+        processor slots."""
         held = {share.host: list(share.devices) or share.slots for share in self.shares}
         return json.dumps(held, separators=(",", ":"))
 
 
 def placement_from_label(text: str) -> Placement:
-    """Return the placement, without shares if the label is damaged."""
+    """Parse the value of the label `hvdocker.placement`. A damaged label gives a placement without shares."""
     try:
         return Placement(tuple(_read_share(str(host), held) for host, held in json.loads(text).items()))
     except (ValueError, AttributeError, TypeError, RecursionError):
@@ -56,7 +58,7 @@ def placement_from_label(text: str) -> Placement:
 
 
 def _read_share(host: str, held: object) -> Share:
-    """Read a number of slots, or a list of devices."""
+    """Return the share of a host. `held` is its value in the label: a number of slots, or a list of device UUIDs."""
     if isinstance(held, list):
         return Share(host, len(held), tuple(str(device) for device in held))
     return Share(host, max(0, int(str(held))))

@@ -14,14 +14,14 @@ RULE_THEN = ("drop", "stop")
 
 @dataclass(frozen=True)
 class Elastic:
-    """The bounds of a Horovod Elastic job: `min_np` to `max_np` ranks. None is no upper bound."""
+    """The bounds of a Horovod Elastic job: `min_np` to `max_np` ranks. A `max_np` of None means no upper bound."""
 
     min_np: int
     max_np: int | None = None
 
     @staticmethod
     def read(label: str) -> Elastic | None:
-        """Parse `min:max`, where max is empty if there is no bound. Return None for anything else."""
+        """Parse `min:max`; an empty max means no upper bound. Return None for any other text."""
         fewest, _, most = label.partition(":")
         if not label.isascii() or not fewest.isdecimal() or (most and not most.isdecimal()):
             return None
@@ -30,7 +30,8 @@ class Elastic:
 
 @dataclass(frozen=True)
 class Rule:
-    """A log rule: a regular expression for the lines of ranks, and what a match causes (RULE_THEN)."""
+    """A log rule: `pattern` is a regular expression for the output lines of ranks, `then` is what a match causes
+    (one of RULE_THEN)."""
 
     pattern: str
     then: str
@@ -38,8 +39,10 @@ class Rule:
 
 @dataclass(frozen=True)
 class Resilience:
-    """`restarts` is how many are left. `first_restart` is how many were made before this master: a job that
-    lost its head gets a new one. `hang_after_s` 0 turns the detection of hangs off."""
+    """What a job does on failure. `restarts` is how many restarts are left. `first_restart` is how many were made
+    before this master, because a job that lost its head is started again with a new master. `hang_after_s` is the
+    time without progress that counts as a hang (0: hangs are not detected), and `on_hang` what happens then (one
+    of ON_HANG)."""
 
     restarts: int = 0
     first_restart: int = 0

@@ -1,7 +1,7 @@
 """Renders the steps on images as lines of a script: build, ship, push, pull, remove. Pure.
 
-A push or a pull here needs nothing on the host but the docker CLI. The parameter `trust` is not used here:
-all render functions of script.py have the same signature. Any: `trust` is a cluster.steps.Trust."""
+A push or a pull in a script needs only the docker CLI on the host. The parameter `trust` is not used here; it is
+there because all render functions of script.py have the same signature."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from hvdocker.plan.plan import CONTROLLER
 from hvdocker.script.writer import ScriptWriter, here_document, tar_command
 from hvdocker.shell.command import Command, command, shell
 
-# $1 is the image's name on the host, $2 its name in the registry. Afterwards $2 is what it was before:
-# absent, or the tag of the image that the user had given it to.
+# $1 is the image's name on the host, $2 its name in the registry. The script restores the tag $2 afterwards:
+# the tag is absent again, or names the same image as before.
 _RESTORING_THE_TAG = """\
 before=$({docker} image inspect --format '{{{{.Id}}}}' "$2" 2>/dev/null); {work}; code=$?
 if [ -n "$before" ]; then {docker} tag "$before" "$2"; else {docker} rmi "$2"; fi >/dev/null 2>&1
@@ -34,9 +34,9 @@ def build_image(writer: ScriptWriter, step: BuildImage, trust: Any) -> Iterator[
 
 
 def build_layer(writer: ScriptWriter, step: BuildLayer, trust: Any) -> Iterator[str]:
-    """Yield the lines that build the image layer with the requirements.
+    """Yield the lines that build the image layer with the user's requirements.
 
-    The docker CLI is run without its configuration file, whose proxy settings would get into the container,
+    The docker CLI runs without its configuration file. Proxy settings in that file would get into the container,
     and so into the image."""
     folder, name = (f'"$keys/layer/{layer_commands.FOLDER}', layer_commands.build_container_name(step.key, "by-hand"))
     yield f'mkdir -p {folder}/{layer_commands.WHEELS}"'

@@ -1,6 +1,7 @@
-"""Script lines of the steps that take a host into a running job. Pure.
+"""Renders the steps by which a host joins a running job as lines of a script. Pure.
 
-The parameter `trust` is not used here: all render functions of script.py have the same signature."""
+The parameter `trust` is not used here; it is there because all render functions of script.py have the same
+signature."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ from hvdocker.sync import commands
 
 
 def join_job(writer: ScriptWriter, step: steps.JoinJob, trust: Any) -> Iterator[str]:
-    """Copy code, secrets, capsule and job.json from the head, through the controller, to the host."""
+    """Yield the lines that copy code, secrets, capsule and job.json from the head, through the controller, to the
+    joining host."""
     root = step.job_folder
     folders = (root, f"{root}/out", f"{root}/logs")
     yield writer.on(step.host, host_folders.make_folders(root, folders, step.is_shared))
@@ -43,8 +45,8 @@ def join_job(writer: ScriptWriter, step: steps.JoinJob, trust: Any) -> Iterator[
 def _edit_job_file(step: steps.JoinJob) -> str:
     """Return a sed command that turns the head's job.json into the host's.
 
-    hvdocker wrote that file, with one blank before the keys of the first level, so no value in it can look
-    like one of the lines that are edited."""
+    sed can edit by line, because hvdocker wrote the file: only keys of the first level have exactly one blank
+    before them, so no value can look like one of the edited lines."""
     edits = ['s/^ "host": .*,$/' + f' "host": {json.dumps(step.job_host.name)},/']
     if step.is_new:
         job_host = json.dumps(step.job_host.as_json())
@@ -55,7 +57,8 @@ def _edit_job_file(step: steps.JoinJob) -> str:
 
 
 def tell_master(writer: ScriptWriter, step: steps.UpdateMaster, trust: Any) -> Iterator[str]:
-    """Copy the new SSH configuration, known_hosts and, for an elastic job, its hosts into a master."""
+    """Yield the lines that copy the new SSH configuration and known_hosts into a master, and for an elastic job
+    its list of hosts."""
     folder, what = '"$keys/told', ["ssh/config", "ssh/known_hosts"]
     yield f'rm -rf {folder}"; mkdir -p {folder}/ssh"'
     yield f'cp -- "$keys/trust/config" "$keys/trust/known_hosts" {folder}/ssh/"'

@@ -1,6 +1,6 @@
 """Renders a plan as a bash script that does the same by hand, with ssh, docker, tar and ssh-keygen.
 
-The script makes its keys while it runs. It contains none."""
+The script contains no keys. It makes them while it runs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from hvdocker.sync.steps import SyncCode
 from hvdocker.training.steps import CreateMaster, WriteJobFile, WritePatch
 from hvdocker.transport.ssh.command_line import ssh_words
 
-# Placeholders that the running script replaces. The blank makes shlex quote the word around them.
+# Placeholders that the running script replaces. They contain a blank, so that shlex quotes the word around them.
 _HOST_KEY = "@HOST KEY@"
 _CLIENT_KEY = "@CLIENT KEY@"
 
@@ -86,7 +86,8 @@ def script_of(plan: Plan, inventory: Inventory, template: str, sudo_hosts: froze
 
 
 def _reached(plan: Plan) -> list[str]:
-    """Return every host that the script connects to: those with steps, and the sources of images and keys."""
+    """Return every host that the script connects to: hosts with steps, hosts that images are copied from, and
+    heads of jobs that a host joins."""
     hosts = [step.host for step in plan.steps]
     hosts += [step.source for step in plan.steps if isinstance(step, ShipImage)]
     hosts += [step.head for step in plan.steps if isinstance(step, steps.JoinJob)]
@@ -94,7 +95,7 @@ def _reached(plan: Plan) -> list[str]:
 
 
 def _functions(hosts: list[str]) -> dict[str, str]:
-    """Return the name of each host's shell function: readable and unique."""
+    """Return the name of the shell function for each host. It contains the host's name, and is unique."""
     found: dict[str, str] = {}
     for host in hosts:
         plain = "on_" + "".join(letter if letter.isascii() and letter.isalnum() else "_" for letter in host)
@@ -219,7 +220,8 @@ def _sync(writer: ScriptWriter, step: SyncCode, trust: Any) -> Iterator[str]:
 
 
 def _write_job(writer: ScriptWriter, step: WriteJobFile, trust: Any) -> Iterator[str]:
-    """Write job.json. The script reads values of the caller's environment from there: they may be secret."""
+    """Yield the lines that write job.json. Values that came from the caller's environment may be secret, so the
+    script does not contain them: it reads them from the environment when it runs."""
     body = json.loads(step.content)
     for name in step.from_caller:
         body["env"][name] = f"@ENV {name}@"
@@ -231,7 +233,8 @@ def _write_job(writer: ScriptWriter, step: WriteJobFile, trust: Any) -> Iterator
 
 
 def _write_patch(writer: ScriptWriter, step: WritePatch, trust: Any) -> Iterator[str]:
-    """Write the patch, base64-encoded because it may hold any bytes. A large patch is left out."""
+    """Yield the lines that write the patch of uncommitted changes, base64-encoded because it may hold any bytes. A
+    large patch is left out."""
     if len(step.content) > PATCH_MAX_BYTES_ON_ALL_HOSTS:
         yield ": # left out here; the job runs without it"
         return
@@ -254,7 +257,8 @@ def _create_master(writer: ScriptWriter, step: CreateMaster, trust: Any) -> Iter
 
 
 def _put_secrets(writer: ScriptWriter, step: PutSecrets, trust: Any) -> Iterator[str]:
-    """Put the secrets into a container. The script reads each value from the environment or from its file."""
+    """Yield the lines that put the secrets into a container. The script does not contain the values: it reads each
+    from the environment or from its file when it runs."""
     folder = f'"$keys/secrets/hvdocker/secrets/{step.job}'
     yield f'rm -rf "$keys/secrets"; mkdir -p {folder}"'
     for secret in step.secrets:

@@ -12,8 +12,9 @@ from hvdocker.shell.command import Command
 
 @dataclass(frozen=True)
 class ScriptWriter:
-    """Writes lines for the hosts of one inventory. `template` is the SSH configuration of containers,
-    `functions` the shell function that reaches each host, `sudo_hosts` those where docker needs sudo."""
+    """Writes script lines for the hosts of one inventory. `template` is the template of the containers' SSH
+    configuration. `functions` maps each host to the shell function that runs a command there. On `sudo_hosts`
+    docker needs sudo."""
 
     inventory: Inventory
     template: str
@@ -26,7 +27,7 @@ class ScriptWriter:
         return f"{self.functions[host]} {shlex.quote((' | ' if pipe else ' && ').join(lines))}"
 
     def docker(self, host: str) -> str:
-        """Return how to call docker inside a shell script on that host."""
+        """Return the words that call docker in a shell script on that host, with sudo if needed."""
         return "sudo -n docker" if host in self.sudo_hosts else "docker"
 
     def with_sudo(self, host: str, words: Command) -> Command:
@@ -34,10 +35,11 @@ class ScriptWriter:
 
 
 def tar_command(uid: int, gid: int, folder: str, what: str) -> str:
-    """Return a command that writes `what` of `$keys/folder` to stdout as an archive, owned by uid and gid."""
+    """Return a command that writes the files `what` in `$keys/FOLDER` to stdout as a tar archive, owned by uid and
+    gid. `$keys` is the temporary folder of the running script."""
     return f'tar --owner={uid} --group={gid} --numeric-owner -C "$keys/{folder}" -cf - {what}'
 
 
 def here_document(target: str, content: str) -> str:
-    """Return a here-document that writes the content to a file on the controller."""
+    """Return a here-document that writes `content` to the file `target` on the controller."""
     return f"cat > {target} <<'HVDOCKER_END'\n{content.rstrip(chr(10))}\nHVDOCKER_END"

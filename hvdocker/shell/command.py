@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Command:
-    """A program with its arguments, as words that need no quoting."""
+    """A program with its arguments, as separate words. The words are not quoted; `line` quotes them."""
 
     argv: tuple[str, ...]
 

@@ -1,4 +1,5 @@
-"""Commands for hvdocker's folders on a host: create, pack, remove. They need a POSIX shell and tar. Pure."""
+"""Commands for hvdocker's folders on a host: create, pack, remove. They need a POSIX shell and tar. Nothing runs
+here: each function returns a command. Pure."""
 
 from __future__ import annotations
 
@@ -17,15 +18,16 @@ ORIGIN_FILES = ("capsule.json", "code.patch")
 
 
 def make_folders(root: str, paths: Iterable[str], is_shared: bool = False) -> Command:
-    """Create folders that are private to their owner, or with `is_shared` open to all, for a container whose
-    user is not the SSH user. Their parent folders are private in either case."""
+    """Create the folders `paths`, private to their owner. With `is_shared` they are open to all, for a container
+    whose user is not the SSH user. Their parent folders are private in either case. The command prints
+    NEW_ROOT_LINE if `root` did not exist before."""
     script = f'umask 077; [ -e "$1" ] || echo {NEW_ROOT_LINE}; mode=$2; shift 2; '
     script += 'mkdir -p -- "$@" && chmod "$mode" -- "$@"'
     return shell(script, root, "777" if is_shared else "700", *paths)
 
 
 def remove_tree(path: str) -> Command:
-    """Remove a folder, then its parent folders that are empty and not above `.hvdocker`."""
+    """Remove a folder. Then remove its parent folders up to `.hvdocker`, as long as they are empty."""
     script = (
         'rm -rf -- "$1" || exit 1; dir=${1%/*}; '
         "while case $dir in */.hvdocker|*/.hvdocker/*) true;; *) false;; esac; do "
@@ -35,20 +37,20 @@ def remove_tree(path: str) -> Command:
 
 
 def unpack_tar(folder: str) -> Command:
-    """Unpack a tar stream from standard input into a folder, readable by all, so that a container of another
-    user can read it; the parent folders are private."""
+    """Unpack a tar stream from standard input into a folder. The files are readable by all, so that a container of
+    another user can read them. Parent folders that exist keep their mode."""
     return shell('umask 022; mkdir -p -- "$1" && exec tar -xf - -C "$1"', folder)
 
 
 def write_members(folder: str) -> Command:
-    """Write standard input to the members file; create the folder again if it was removed."""
+    """Write standard input to MEMBERS_FILE in the folder. Create the folder again if it was removed."""
     script = 'umask 077; mkdir -p -- "$1" && cat > "$1/$2.part" && mv -f -- "$1/$2.part" "$1/$2"'
     return shell(script, folder, MEMBERS_FILE)
 
 
 def replace_code(folder: str, is_shared: bool = False) -> Command:
-    """Replace the code of an earlier sync, and its index, by a tar stream of another host's CODE_PATHS. With
-    `is_shared` the code is made readable by all."""
+    """Replace the code of an earlier sync, and its index, by a tar stream from standard input. The stream has the
+    CODE_PATHS of another host. With `is_shared` the code is made readable by all."""
     script = (
         'umask 022; cd -- "$1" && mkdir -p code code.sync || exit 1; '
         "[ ! -s code.sync/paths ] || (cd code && xargs -0 rm -f -- < ../code.sync/paths); "
@@ -59,9 +61,9 @@ def replace_code(folder: str, is_shared: bool = False) -> Command:
 
 
 def pack_tar(folder: str, names: Iterable[str]) -> Command:
-    """Write a tar stream of those of the names that exist; an empty archive if none does. Exit status 1 of
-    GNU tar is not an error: it means that a file changed meanwhile, which is normal in the folder of a
-    running job."""
+    """Write a tar stream of the `names` in a folder. Names that do not exist are left out; if none exists, the
+    archive is empty. Exit status 1 of GNU tar is not an error: it means that a file changed meanwhile, which is
+    normal in the folder of a running job."""
     script = (
         'cd -- "$1" || exit 1; shift; for name do shift; [ -e "$name" ] && set -- "$@" "$name"; done; '
         '[ $# -gt 0 ] || { head -c 10240 /dev/zero; exit 0; }; tar -cf - -- "$@"; code=$?; '
@@ -71,7 +73,7 @@ def pack_tar(folder: str, names: Iterable[str]) -> Command:
 
 
 def write_file(path: str, is_shared: bool = False) -> Command:
-    """Write standard input to a file atomically, readable by its owner only, or with `is_shared` by all, for
-    a container of another user."""
+    """Write standard input to a file atomically. Only the owner can read the file; with `is_shared` all users can,
+    for a container of another user."""
     script = 'umask "$2"; cat > "$1.part" && mv -f -- "$1.part" "$1"'
     return shell(script, path, "022" if is_shared else "077")

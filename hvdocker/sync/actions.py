@@ -1,7 +1,8 @@
-"""Carries out SyncCode: syncs the code to all hosts of a stage together.
+"""Carries out the plan step SyncCode: syncs the code to all hosts of a stage together.
 
-The folder is read and packed once for all hosts, before the stage's steps; each step then only reports its
-host's outcome. With one thread per host, each would read and pack the same files."""
+`prepare` runs before the steps of the stage: it reads and packs the code folder once and syncs all hosts. The step
+of a host then only reports the outcome of that host. If every step synced its own host, each would read and pack the
+same files."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ from hvdocker.transport.pool import HostOutcomes
 from hvdocker.units import pluralize, show_bytes
 
 _OUTCOMES = ("code", "outcomes")
-# A smaller transfer ends before a progress bar can be read.
+# Transfers of fewer bytes show no progress bar: they end before it can be read.
 _SHOWN_FROM = 16 << 20
 
 
@@ -45,7 +46,7 @@ def _sync_all_hosts(steps: Sequence[SyncCode], context: Context) -> None:
 def _sync_code(step: SyncCode, context: Context) -> None:
     """Report the outcome of the step's host, or raise its error.
 
-    A host that was skipped because another failed has no outcome, and nothing is reported for it."""
+    If another host failed, this host may have been skipped. Then it has no outcome, and nothing is reported."""
     outcomes: HostOutcomes[SyncReport] = context.results[_OUTCOMES]
     if step.host in outcomes.failed:
         raise outcomes.failed[step.host]
@@ -56,7 +57,9 @@ def _sync_code(step: SyncCode, context: Context) -> None:
 
 
 class _Bars:
-    """One progress bar per host, of at most a hundred events. Every piece also checks for Ctrl-C."""
+    """Shows a progress bar per host: at most a hundred events, and none for a small transfer.
+
+    It is called for every piece that is sent, and raises Interrupted if the user has pressed Ctrl-C."""
 
     def __init__(self, context: Context) -> None:
         self._context = context

@@ -1,5 +1,7 @@
-"""Copies one stream, read and packed once, to many hosts at once. A window of pieces bounds the memory, so
-the slowest host sets the pace; a host that leaves is no longer waited for."""
+"""Copies one stream, which is read and packed once, to many hosts at the same time.
+
+The stream consists of pieces. Each host has a queue of a few pieces, which limits the memory, so the slowest host
+sets the pace. A host whose transfer has ended or failed leaves, and the others no longer wait for it."""
 
 from __future__ import annotations
 
@@ -15,9 +17,9 @@ _WINDOW = 16
 
 
 class Broadcast:
-    """A thread that reads the pieces, with a queue of at most `window` pieces per host.
+    """A thread that reads the pieces of a stream and puts each into the queue of every host in `names`.
 
-    `error` is what reading raised; None while it has not failed."""
+    A queue holds at most `window` pieces. `error` is the exception that reading raised, or None."""
 
     def __init__(self, pieces: Iterable[Piece], names: Iterable[str], window: int = _WINDOW) -> None:
         self._pieces = pieces
@@ -33,27 +35,29 @@ class Broadcast:
 
     @contextmanager
     def reading(self, name: str) -> Iterator[Iterator[Piece]]:
-        """Yield the pieces for one host. When the block ends for any reason, the others continue."""
+        """Yield an iterator over the pieces for the host `name`. When the block ends, even with an error, the host
+        leaves the broadcast and the other hosts continue."""
         try:
             yield self._all(name)
         finally:
             self._leave(name)
 
     def close(self) -> None:
-        """Drop all readers and wait for the thread to end."""
+        """Make all hosts leave the broadcast, and wait for the thread to end."""
         for name in list(self._waiting):
             self._leave(name)
         self._thread.join()
 
     def _all(self, name: str) -> Iterator[Piece]:
-        """Yield the pieces; raise where reading failed, so that a partial stream never looks complete."""
+        """Yield the pieces for one host. If reading the stream failed, raise an error after the last piece, so that
+        a partial stream never looks complete."""
         while piece := self._next(name):
             yield piece
         if self.error:
             raise HvdockerError("what was being sent could not be read to its end") from self.error
 
     def _next(self, name: str) -> Piece | None:
-        """Wait for the next piece; None at the end of the stream, or for a host that has left."""
+        """Wait for the host's next piece. Return None at the end of the stream, or if the host has left."""
         with self._moved:
             self._moved.wait_for(lambda: self._waiting.get(name, True) or self._is_over)
             waiting = self._waiting.get(name)
@@ -74,14 +78,14 @@ class Broadcast:
                 if not self._enqueue(piece):
                     break
         except BaseException as error:
-            # The readers raise it.
+            # The hosts' iterators (`_all`) raise an error because of it.
             self.error = error
         with self._moved:
             self._is_over = True
             self._moved.notify_all()
 
     def _enqueue(self, piece: Piece) -> bool:
-        """Append the piece to all queues once they have room; return False where no host is left."""
+        """Append the piece to all queues once they have room. Return False if no host is left."""
         with self._moved:
             self._moved.wait_for(self._has_room)
             for waiting in self._waiting.values():

@@ -1,4 +1,5 @@
-"""Decides whether and how to compress what is sent, from the speed of the link and a sample's ratio. Pure."""
+"""Chooses the compression of a stream, from the speed of the link and from how much a sample of the files shrinks.
+Pure."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 MB = 1_000_000
-# Bytes per second. Below, a core compresses faster than the link sends. 13 MB/s is a 100 Mbit/s line.
+# Bytes per second. On a slower link, a core compresses faster than the link sends. 13 MB/s is a 100 Mbit/s line.
 ZSTD_BELOW_BYTES_PER_S = 250 * MB
 GZIP_BELOW_BYTES_PER_S = 13 * MB
 # Above this ratio (images, archives, random bytes) compression only costs time.
@@ -25,7 +26,10 @@ class Codec(Enum):
 
 @dataclass(frozen=True)
 class LinkSpeed:
-    """`bytes_per_s` is measured with all hosts at once; `ratio` is compressed to original size."""
+    """The facts from which the compression for one host is chosen.
+
+    `bytes_per_s` is the speed of the link while all hosts receive at once. `ratio` is the compressed size of the
+    files divided by their original size. `has_zstd` says whether the host has the program zstd."""
 
     bytes_per_s: float
     ratio: float
@@ -33,7 +37,8 @@ class LinkSpeed:
 
 
 def choose_codec(speed: LinkSpeed) -> Codec:
-    """Return zstd for links that gain from it where the host has zstd, gzip for slow links, else none."""
+    """Return zstd for a link below ZSTD_BELOW_BYTES_PER_S if the host has zstd, or gzip for a link below
+    GZIP_BELOW_BYTES_PER_S. Return no compression for faster links, and for files that hardly shrink."""
     if speed.ratio > MAX_RATIO:
         return Codec.NONE
     if speed.has_zstd and speed.bytes_per_s < ZSTD_BELOW_BYTES_PER_S:
@@ -42,13 +47,14 @@ def choose_codec(speed: LinkSpeed) -> Codec:
 
 
 def sample_bytes(total: int) -> int:
-    """Return how many bytes to send uncompressed to measure the link; 0 where `total` is too small for
-    that."""
+    """Return how many bytes to send uncompressed to measure the link before `total` bytes are synced. Return 0 if
+    `total` is too small to be worth a measurement."""
     if total <= _UNMEASURED_BYTES:
         return 0
     return max(_MIN_SAMPLE_BYTES, min(_MAX_SAMPLE_BYTES, total // 8))
 
 
 def bytes_per_s(sent: int, took_s: float, answer_s: float) -> float:
-    """Return the speed of a transfer. `answer_s` is the time of a command that carries no data."""
+    """Return the speed of a transfer of `sent` bytes in `took_s` seconds. `answer_s` is the time of a command that
+    carries no data; it is subtracted."""
     return sent / max(took_s - answer_s, 0.001)

@@ -1,20 +1,21 @@
-"""The commands of a sync on a host: ask what it holds, and receive what it lacks. Pure. They need a POSIX
-shell, tar, gzip, sha256sum, find, xargs and stat (GNU's or busybox's), and nothing else.
+"""The shell commands of a sync on a host: ask what the host holds, and receive what it lacks. Pure.
+
+They need a POSIX shell and its usual tools, tar, gzip, sha256sum, find, xargs and stat (of GNU or busybox). zstd is
+used only if the host has it.
 
 The state folder beside the code folder (`code.sync`) has these files:
-- `index`: a line with the tree's id and the digest of the listing, a line with the files that the last sync
-  wrote, and the listing, which has mode, size and times of every file after that sync;
-- `paths`: the same paths, for xargs;
-- `pending`: the files that a running sync is about to write, so that files of an interrupted sync are known;
-- `in.<token>`: the inbox, into which a sync's streams are unpacked;
-- `commit`: the lock of a sync that moves its files into place.
+- `index`: a line with the tree's id and the digest of the listing, a line with all files of the tree of the last
+  sync as JSON, and the listing: mode, size and times of every file right after that sync;
+- `paths`: the paths of these files, for xargs;
+- `pending`: the files that a running sync is about to write. After an interruption the next sync finds them here;
+- `in.<token>`: the inbox, a folder into which the streams of one sync are unpacked;
+- `commit`: the lock of the sync that is moving its files into place.
 
-Files are unpacked into the inbox and renamed into place, the index last: a running job sees the old file or
-the new one, and the next sync completes an interrupted one. Two syncs at once unpack side by side. Where
-another sync replaced the index meanwhile, a sync succeeds if that wrote equal code and fails if it wrote
-other code. Folders are made as needed, with mode 755, and are not entries of the index; empty folders are
-not synced.
-"""
+Files are unpacked into the inbox and renamed into place, the index last. So a running job sees either the old file
+or the new one, and the next sync completes an interrupted one. Two syncs at the same time have an inbox each. If
+another sync has replaced the index in the meantime, a sync succeeds if the other sync wrote equal code, else it
+fails. Folders are made as needed, with mode 755. They are not entries of the index, and empty folders are not
+synced."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ from hvdocker.shell.command import Command, command, shell
 from hvdocker.sync.codec import Codec
 
 STREAM_COMPLETE = "meta/done"
-# Precedes the answer, because a shell's start-up file may print something before it.
+# The word in front of an answer. It is needed because a shell's start-up file may print something first.
 ANSWER = "hvdocker-sync"
 
 _VARIABLES = "state=$2; in=$3; TZ=UTC0; export TZ; "
@@ -59,7 +60,7 @@ _MAKE_INBOX = (
     'find "$state" -maxdepth 1 -name "in.*" -mmin +1440 -exec rm -rf {} + 2>/dev/null; '
 )
 
-# Lets one sync at a time move files into place. A lock is stale where no process has the pid in it.
+# Lets one sync at a time move files into place. A lock is stale if no process has the pid in it.
 _COMMIT_LOCK = (
     'alone=$state/commit; tries=0; until mkdir -- "$alone" 2>/dev/null; do '
     'other=$(cat "$alone/pid" 2>/dev/null); [ -n "$other" ] || [ "$tries" -lt 50 ] || other=none; '
@@ -69,8 +70,8 @@ _COMMIT_LOCK = (
     'sleep 0.1 2>/dev/null || sleep 1; done; echo $$ > "$alone/pid"; trap \'rm -rf -- "$alone"\' EXIT; '
 )
 OTHER_CODE = "another sync put other code there meanwhile"
-# The changes were computed from the index that the host sent, so they are valid only while it is the index.
-# Equal code from another sync is accepted.
+# The changes were computed from the index that the host sent, so they are valid only as long as the host still
+# has that index. If another sync has replaced it with an index of equal code, there is nothing left to do.
 _CHECK_BASE = (
     'id=; digest=; [ ! -r "$state/index" ] || read -r id digest < "$state/index"; '
     'if [ "$5" != unknown ] && [ "$5" != "$id $digest" ]; then '
@@ -78,7 +79,7 @@ _CHECK_BASE = (
     f'rm -rf -- "$in"; echo "{OTHER_CODE}" >&2; exit 1; fi; '
 )
 
-# Removes symlinks in place of folders: files would be written through them, outside of the code folder.
+# Removes a symlink whose path has to be a folder: files would be written through it, outside of the code folder.
 _UNLINK = 'for dir do [ ! -h "$dir" ] || rm -f -- "$dir" || exit 255; done'
 # Keeps a path that has become a folder since the last sync: a job made it.
 _REMOVE = (
@@ -126,7 +127,10 @@ UNKNOWN_BASE = "unknown"
 
 @dataclass(frozen=True)
 class SyncFolder:
-    """The code folder on a host, the state folder beside it, and the inbox of the sync with this token."""
+    """The code folder on a host, and what belongs to one sync of it.
+
+    `state` is the state folder beside the code folder. `inbox` is the folder into which the sync with this `token`
+    unpacks."""
 
     folder: str
     token: str
@@ -145,23 +149,28 @@ class SyncFolder:
 
 
 def ask_contents(stage: SyncFolder, tree_id: str, checks_contents: bool = False) -> Command:
-    """Print `same` where the host holds that tree unchanged, else what is needed to compute what it lacks.
+    """Return the command that asks what a host holds. It prints `same` if the host holds the tree `tree_id`
+    unchanged, else the data from which the changes are computed.
 
-    With `checks_contents` also print what `sha256sum -c` says about the lines on standard input."""
+    With `checks_contents` the command never prints `same`. It also prints what `sha256sum -c` says about the lines
+    on standard input."""
     wants = "contents" if checks_contents else ""
     return shell(f"{_VARIABLES}{_LIST}{_ASK}", *stage.arguments, tree_id, wants)
 
 
 def receive(stage: SyncFolder, codec: Codec, is_first: bool) -> Command:
-    """Unpack a stream from standard input into the inbox."""
+    """Return the command that unpacks a stream from standard input into the inbox. The first stream of a sync makes
+    the inbox."""
     return shell(f"{_VARIABLES}{_unpack(codec, is_first)}", *stage.arguments)
 
 
 @dataclass(frozen=True)
 class Commit:
-    """The end of a sync. `base` is the first line of the index from which the changes were computed.
+    """What the last command of a sync has to know.
 
-    `drops_first`: old files are removed before the new ones are moved into place, not after."""
+    `tree_id` is the id of the new tree. `base` is the first line of the index from which the changes were computed;
+    if the index has another first line now, another sync has changed the code. `drops_first`: old files are removed
+    before the new ones are moved into place, not after."""
 
     tree_id: str
     base: str = UNKNOWN_BASE
@@ -169,7 +178,8 @@ class Commit:
 
 
 def receive_and_commit(stage: SyncFolder, codec: Codec, is_first: bool, commit: Commit) -> Command:
-    """Unpack the last stream into the inbox and move everything into place, the new index last."""
+    """Return the command that unpacks the last stream into the inbox and moves all files into place, the new index
+    last."""
     drop = 'drop "$7"; '
     before, after = (drop, "") if commit.drops_first else ("", drop)
     steps = _COMMIT.format(done=STREAM_COMPLETE, before=before, after=after, alone=_COMMIT_LOCK, same_base=_CHECK_BASE)
@@ -178,21 +188,24 @@ def receive_and_commit(stage: SyncFolder, codec: Codec, is_first: bool, commit: 
 
 
 def rewrite_index(stage: SyncFolder) -> Command:
-    """Rewrite the listing in an index that was copied from another host together with the code.
+    """Return the command that renews the listing in an index that was copied from another host together with the
+    code. The copied listing has the file times of the other host.
 
-    Where the index is incomplete, the state folder is removed, and the next sync sends everything."""
+    If the index or one of its files is missing, the command removes the state folder, and the next sync sends
+    everything."""
     return shell(f"{_VARIABLES}{_LIST}{_REWRITE_INDEX}", *stage.arguments)
 
 
 def remove_inbox(stage: SyncFolder) -> Command:
-    """Remove the inbox of a sync that will not be finished."""
+    """Return the command that removes the inbox of a sync that will not be finished."""
     return command("rm", "-rf", "--", stage.inbox)
 
 
 def _unpack(codec: Codec, is_first: bool) -> str:
-    """Return the script that unpacks a stream; the first stream makes the inbox.
+    """Return the script that unpacks a stream into the inbox. For the first stream of a sync it also makes the
+    inbox.
 
-    Files are readable for a container of another user; the folders above are private. Only a second stream
-    sets a larger block size, because only large syncs have one."""
+    The umask lets a container of another user read the code; the folders above the code folder are private. Only
+    later streams get a larger block size for tar, because only a large sync has more than one stream."""
     fresh = f"{_MAKE_INBOX}wide=; " if is_first else _LARGE_BLOCKS
     return f'umask 022; {fresh}{_UNPACK[codec]} || {{ rm -rf -- "$in"; exit 1; }}; '

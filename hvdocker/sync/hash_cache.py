@@ -1,5 +1,5 @@
-"""Caches the hashes of files between runs, for files that have not changed since they were hashed. An error
-in the cache only causes files to be hashed again."""
+"""Caches the hashes of files between runs, so that files that have not changed need not be read again. An error in
+the cache only causes files to be hashed again."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from hvdocker.sync.tree import FileStat
 
 CachedHashes = Mapping[str, tuple[FileStat, str]]
 
-# A file that changed this recently may change again within the resolution of the file system's clock.
+# A file that changed more recently may change again without a new time: the file system's clock may be coarse.
 _SETTLED_NS = 2_000_000_000
 _MAX_FILES = 64
 
 
 @dataclass(frozen=True)
 class HashCache:
-    """A folder with one JSON file per code folder; the oldest are removed beyond 64."""
+    """A folder with one JSON file per code folder. If there are more than 64 files, the oldest are removed."""
 
     folder: Path
 
@@ -34,7 +34,8 @@ class HashCache:
         return cls(Path(base).expanduser() / "hvdocker" / "sync")
 
     def load(self, root: Path) -> CachedHashes:
-        """Return the cached hashes by path; empty where there are none or they cannot be read."""
+        """Return the stat and the hash of the files in the code folder `root`, by path. Return an empty mapping if
+        nothing is cached or the cache file cannot be read."""
         try:
             value = json.loads(self.file(root).read_bytes())
             return {str(path): (_parse_stat(look), str(sha256)) for path, (look, sha256) in value.items()}
@@ -42,9 +43,9 @@ class HashCache:
             return {}
 
     def save(self, root: Path, known: CachedHashes, seen_ns: int) -> None:
-        """Store the hashes of the files that `has_settled` accepts; the others are hashed again next time.
+        """Store the hashes of the files that `has_settled` accepts. The other files are hashed again next time.
 
-        `seen_ns` is a time before the stat of any of the files was read. Write errors are ignored."""
+        `seen_ns` is a time, in nanoseconds, before the stat of any of the files was read. Write errors are ignored."""
         kept = {path: value for path, value in known.items() if has_settled(value[0], seen_ns)}
         with contextlib.suppress(OSError):
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -52,7 +53,7 @@ class HashCache:
             self._forget_oldest()
 
     def _write(self, path: Path, body: bytes) -> None:
-        """Write the file completely or not at all, also where two processes write at once."""
+        """Write the file completely or not at all, even if two processes write at the same time."""
         handle, draft = tempfile.mkstemp(dir=self.folder, suffix=".part")
         try:
             with os.fdopen(handle, "wb") as file:
@@ -68,19 +69,20 @@ class HashCache:
             path.unlink(missing_ok=True)
 
     def file(self, root: Path) -> Path:
-        """Return the cache file of that code folder."""
+        """Return the path of the cache file for the code folder `root`."""
         return self.folder / f"{hashlib.sha256(os.fsencode(root)).hexdigest()[:32]}.json"
 
 
 def has_settled(look: FileStat, seen_ns: int) -> bool:
-    """Return whether the file last changed more than two seconds before `seen_ns`.
+    """Whether the file last changed more than two seconds before `seen_ns`.
 
-    Then any later change gives it new times, even if the clock of the file system is coarse."""
+    Any later change then gives the file new times, even if the clock of the file system is coarse."""
     return max(look[1:3]) < seen_ns - _SETTLED_NS
 
 
 def file_stat(status: os.stat_result) -> FileStat:
-    """Return what changes whenever a file changes: size, both times and inode."""
+    """Return size, modification time, change time and inode of a file. Whenever the file changes, one of these
+    changes."""
     return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
 
 

@@ -1,4 +1,4 @@
-"""Asks one host, in one round trip, what it holds of a tree. Changes nothing on the host."""
+"""Asks one host, in one round trip, which files of a tree it holds. Changes nothing on the host."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from hvdocker.transport.link import CommandResult, HostLink, run_or_raise
 
 @dataclass(frozen=True)
 class SyncTarget:
-    """A host and its code folder. `is_shared`: a container of another user than the login reads the files."""
+    """A host and its code folder. `is_shared`: the container that reads the files runs as another user than the SSH
+    login."""
 
     link: HostLink
     folder: str
@@ -25,9 +26,10 @@ class SyncTarget:
 
 @dataclass(frozen=True)
 class HostAnswer:
-    """What a host lacks. `took_s` is the duration of the question in seconds.
+    """What a host lacks, as `changes`, and what the sync has to know about the host.
 
-    `base` is the first line of the index from which the changes were computed."""
+    `base` is the first line of the index from which the changes were computed. `has_zstd` says whether the host has
+    the program zstd. `took_s` is the time in seconds that asking took."""
 
     changes: Changes
     base: str
@@ -36,7 +38,8 @@ class HostAnswer:
 
 
 def ask_host(target: SyncTarget, tree: Tree, tree_id: str, token: str, checksum: bool) -> HostAnswer:
-    """Ask the host what it holds and compute what it lacks. With `checksum` it hashes all files."""
+    """Ask the host what it holds, and return what it lacks of the tree. With `checksum` the host also hashes the
+    files of the tree, instead of trusting their sizes and times."""
     started = time.monotonic()
     question = commands.ask_contents(SyncFolder(target.folder, token), tree_id, checksum)
     wanted = [entry.checksum_line() for entry in _files(tree)] if checksum else None
@@ -61,7 +64,8 @@ def _no_answer(result: CommandResult, name: str) -> HvdockerError:
 
 
 def _parse_answer(body: bytes, tree: Tree, checksum: bool) -> HostIndex:
-    """Parse the host's answer. An unreadable answer gives an empty index, so that everything is sent."""
+    """Parse the compressed part of the host's answer. An unreadable answer gives an empty index, so that everything
+    is sent."""
     try:
         answer = zlib.decompress(body, wbits=31) if body else b""
     except zlib.error:
@@ -74,9 +78,9 @@ def _files(tree: Tree) -> Iterator[Entry]:
 
 
 def _unverified(tree: Tree, sections: list[bytes]) -> list[str]:
-    """Return the paths that the host's `sha256sum -c` did not verify; all, where its output is incomplete.
+    """Return the paths that `sha256sum -c` on the host did not verify. Return all paths if its output is incomplete.
 
-    Its lines come in the order of the paths that were sent."""
+    The output has one line per path, in the order in which the paths were sent."""
     paths = [entry.path for entry in _files(tree)]
     lines = b"".join(sections).split(b"\n")[:-1]
     if len(lines) != len(paths):

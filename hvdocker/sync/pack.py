@@ -25,10 +25,12 @@ _PIECE = 1 << 18
 
 @dataclass(frozen=True)
 class StreamFiles:
-    """The files of one stream; hosts with equal values share it.
+    """What one tar stream contains. Hosts with equal StreamFiles share one stream.
 
-    The first stream of a sync makes the inbox on the host. The last one also has the metadata that the host
-    needs to move all files into place. `padding` is a number of extra bytes, for a sample."""
+    `changes` is everything that the hosts lack; `paths` are the files in this stream. A large sync has two streams:
+    a sample that measures the link, and the rest. The first stream makes the inbox (the folder on the host into
+    which streams are unpacked). The last stream also has the metadata with which the host moves all files into
+    place. `padding` is the number of bytes that fill up a sample."""
 
     changes: Changes
     paths: tuple[str, ...]
@@ -40,14 +42,16 @@ class StreamFiles:
 
 @dataclass(frozen=True)
 class Piece:
-    """A piece of the stream. `done` is the number of uncompressed bytes up to its end."""
+    """A piece of the stream, perhaps compressed. `done` is the number of uncompressed bytes from the start of the
+    stream to the end of this piece."""
 
     data: bytes
     done: int
 
 
 def pack_stream(tree: Tree, parcel: StreamFiles) -> Iterator[Piece]:
-    """Yield the stream in pieces; raises where a local file cannot be read or has changed."""
+    """Yield the stream in pieces. Raises UsageProblem if a local file cannot be read, or has changed since it was
+    hashed."""
     compressor = _compressor(parcel.codec)
     waiting: list[bytes] = []
     size = done = 0
@@ -66,7 +70,7 @@ def pack_stream(tree: Tree, parcel: StreamFiles) -> Iterator[Piece]:
 def compressed_ratio(tree: Tree, paths: Iterable[str], most: int = 16, each: int = 1 << 16) -> float:
     """Return the ratio of compressed to original size for the first `each` bytes of the `most` largest files.
 
-    1.0 where there is nothing to compress."""
+    Return 1.0 if there is nothing to compress."""
     largest = sorted(paths, key=lambda path: tree.entries[path].size, reverse=True)[:most]
     sample = b""
     for path in largest:
@@ -99,7 +103,9 @@ def _compressor(codec: Codec) -> Compressor:
 
 
 def _archive(tree: Tree, parcel: StreamFiles) -> Iterator[bytes]:
-    """Yield the uncompressed tar: metadata, files, padding, and last the mark that the stream is complete."""
+    """Yield the uncompressed tar archive: metadata, files, padding, and the mark that the stream is complete.
+
+    Only the last stream of a sync has the metadata and the mark."""
     if parcel.is_last:
         for name, body in _metadata(tree, parcel.changes):
             yield _member(f"meta/{name}", body)
@@ -148,11 +154,12 @@ def _file(tree: Tree, entry: Entry, is_shared: bool) -> Iterator[bytes]:
 
 
 def _content(tree: Tree, entry: Entry) -> Iterator[bytes]:
-    """Yield exactly the bytes that were hashed, or raise: then the host discards the incomplete stream.
+    """Yield the content of a file, exactly as it was hashed. Raises UsageProblem if the file has changed since; the
+    host then discards the incomplete stream, so that no host has code that differs from its hash.
 
-    So every host has what was hashed or nothing of it. A file whose size, times and inode are as when it was
-    hashed, before and after reading, is not hashed again: its change time cannot be set back, and hashing
-    takes a core a second per gigabyte."""
+    If `entry.stat` still equals the file's size, times and inode, the file is not hashed again: they are compared
+    once more after reading, and the change time of a file cannot be set back. Hashing takes a core a second per
+    gigabyte."""
     left = entry.size
     with _opened(tree, entry.path) as file:
         digest = None if _is_unchanged(file, entry) else hashlib.sha256()

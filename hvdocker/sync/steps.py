@@ -1,4 +1,4 @@
-"""The step that syncs code. Pure."""
+"""The plan step that syncs code to a host. Pure."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from hvdocker.plan.plan import Step
 class SyncCode(Step):
     """Sync the code from `source` on the controller to `folder` on the step's host.
 
-    `checks_contents` compares files by content, on both sides, instead of by size and times. `is_shared`: the
-    container that reads the files runs as another user than the login."""
+    With `checks_contents` all files are hashed, on the controller and on the host, instead of trusting their sizes
+    and times. `is_shared`: the container that reads the files runs as another user than the SSH login."""
 
     source: str
     folder: str

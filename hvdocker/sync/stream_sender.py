@@ -17,18 +17,18 @@ from hvdocker.sync.tree import Tree
 from hvdocker.transport.link import run_or_raise
 from hvdocker.transport.pool import HostOutcomes, for_each_host
 
-# The hosts of one batch, which all receive at the same time; a host takes three threads.
+# The most hosts in one batch. They all receive at the same time, and each host takes three threads.
 _MOST_AT_ONCE = 64
 # Messages of the kernel, GNU tar and busybox for a full disk.
 _DISK_FULL = ("no space left", "disk quota exceeded", "wrote only", "short write")
 
-# Host, bytes done, bytes in total; may raise to end the transfer.
+# Is called with the host, the bytes done and the bytes in total. It may raise an error to end the transfer.
 Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)
 class SendResult:
-    """What sending one stream to one host took: bytes as sent, perhaps compressed, and seconds."""
+    """What sending one stream to one host took: the bytes that were sent, perhaps compressed, and the seconds."""
 
     wire_bytes: int
     took_s: float
@@ -36,8 +36,11 @@ class SendResult:
 
 @dataclass(frozen=True)
 class StreamSender:
-    """Sends the streams of one sync. `ids` has the tree's id by `is_shared`, `bases` the index base by
-    host."""
+    """Sends the streams of one sync. `targets` and `bases` are by host.
+
+    `ids` has the id of the tree for each value of `SyncTarget.is_shared`. `bases` has the first line of the index
+    from which a host's changes were computed. `token` names the inboxes of this sync. `on_interrupt` is called at
+    Ctrl-C. `most_at_once` is the number of hosts that receive at the same time."""
 
     targets: Mapping[str, SyncTarget]
     tree: Tree
@@ -49,9 +52,9 @@ class StreamSender:
     most_at_once: int = _MOST_AT_ONCE
 
     def send(self, parcels: Mapping[str, StreamFiles]) -> HostOutcomes[SendResult]:
-        """Send each host its stream, in batches, and stop after a batch in which a host failed.
+        """Send each host its stream, in batches of hosts. Stop after a batch in which a host failed.
 
-        Raises for errors in local files; the error of a host is in the outcomes."""
+        `parcels` has the stream of each host. Errors in local files are raised; errors of hosts are in the outcomes."""
         order = [name for names in _hosts_by_stream(parcels).values() for name in names]
         done: dict[str, SendResult] = {}
         failed: dict[str, HvdockerError] = {}
@@ -63,7 +66,8 @@ class StreamSender:
         return HostOutcomes(done, failed)
 
     def _spread_at_once(self, parcels: Mapping[str, StreamFiles]) -> HostOutcomes[SendResult]:
-        """Send to all hosts at once, so that a stream never waits for a host that has not begun."""
+        """Send to all hosts of one batch at the same time. A stream waits for the slowest of its hosts, so it must
+        not have a host that has not begun to receive."""
         sharing = _hosts_by_stream(parcels)
         streams = {parcel: Broadcast(pack_stream(self.tree, parcel), names) for parcel, names in sharing.items()}
 
@@ -100,7 +104,8 @@ class StreamSender:
         return SendResult(feed.wire_bytes, time.monotonic() - started)
 
     def _receiver(self, target: SyncTarget, parcel: StreamFiles) -> Command:
-        """Return the command that receives the stream; the last stream also moves the files into place."""
+        """Return the command that receives the stream on the host. For the last stream it also moves the files into
+        place."""
         stage = SyncFolder(target.folder, self.token)
         if not parcel.is_last:
             return commands.receive(stage, parcel.codec, parcel.is_first)
@@ -109,7 +114,8 @@ class StreamSender:
         return commands.receive_and_commit(stage, parcel.codec, parcel.is_first, commit)
 
     def remove_inboxes(self, names: Iterable[str]) -> None:
-        """Remove the inboxes on these hosts. A later sync removes those that are left after a day."""
+        """Remove the inboxes of this sync (folders with unpacked files) on these hosts. An inbox that cannot be
+        removed now is removed by a later sync, once it is a day old."""
 
         def work(name: str) -> None:
             target = self.targets[name]
@@ -119,7 +125,7 @@ class StreamSender:
 
 
 def _hosts_by_stream(parcels: Mapping[str, StreamFiles]) -> dict[StreamFiles, list[str]]:
-    """Group the hosts by stream."""
+    """Return for each stream the hosts that receive it."""
     found: dict[StreamFiles, list[str]] = {}
     for name, parcel in parcels.items():
         found.setdefault(parcel, []).append(name)
@@ -128,7 +134,7 @@ def _hosts_by_stream(parcels: Mapping[str, StreamFiles]) -> dict[StreamFiles, li
 
 @dataclass
 class _CountedStream:
-    """The bytes for one host, counted; reports the progress."""
+    """The bytes of a stream for one host. Counts them in `wire_bytes` and reports the progress."""
 
     name: str
     parcel: StreamFiles
@@ -147,7 +153,8 @@ class _CountedStream:
 
 
 def _clearer_error(error: HvdockerError, name: str) -> HvdockerError:
-    """Return a clearer error for a full disk or for other code from another sync; else the error itself."""
+    """Return a clearer error if the host's disk is full, or if another sync wrote other code at the same time.
+    Return `error` itself in all other cases."""
     if commands.OTHER_CODE in error.lines:
         fix = "run the same command again; two people who train different code need two clusters"
         return HvdockerError(commands.OTHER_CODE, host=name, fix=fix)

@@ -1,6 +1,8 @@
-"""Brings the same code to every host. Each host is asked what it holds; the files that it lacks are sent as
-one stream, which is read and packed once for all hosts that lack the same files. Files that an earlier sync
-wrote and the folder no longer has are removed; files that jobs wrote stay."""
+"""Brings the same code to every host.
+
+Each host is asked what it holds. The files that it lacks are sent as one stream, which is read and packed once for
+all hosts that lack the same files. Files that an earlier sync wrote and that the code folder no longer has are
+removed; files that jobs wrote stay."""
 
 from __future__ import annotations
 
@@ -20,8 +22,10 @@ from hvdocker.transport.pool import HostOutcomes, for_each_host
 
 @dataclass(frozen=True)
 class SyncReport:
-    """What a sync did on one host. `sent` counts files; `wire_bytes` is the size of the (compressed)
-    streams."""
+    """What a sync did on one host.
+
+    `sent` and `removed` are numbers of files. `sent_bytes` is the size of the files that were sent, `wire_bytes` the
+    size of the streams, which may be compressed with `codec`. `tree_hash` is the hash of the code."""
 
     sent: int
     sent_bytes: int
@@ -33,9 +37,10 @@ class SyncReport:
 
 @dataclass(frozen=True)
 class SyncOptions:
-    """How to sync. With `checksum` hosts hash the files that they hold. `choose` picks the compression.
+    """How to sync.
 
-    `progress` receives host, bytes done and bytes in total."""
+    With `checksum` the hosts hash the files that they hold. `progress` is called with host, bytes done and bytes in
+    total. `on_interrupt` is called at Ctrl-C. `choose` picks the compression for a host."""
 
     checksum: bool = False
     progress: Progress = lambda host, done, total: None
@@ -44,17 +49,17 @@ class SyncOptions:
 
 
 def sync_host(link: HostLink, tree: Tree, folder: str, how: SyncOptions | None = None) -> SyncReport:
-    """Sync one host; see `sync_all`."""
+    """Sync one host and return its report, or raise its error. `sync_all` says how."""
     outcomes = sync_all({link.name: SyncTarget(link, folder)}, tree, how)
     return outcomes.or_raise("syncing the code failed")[link.name]
 
 
 def sync_all(targets: Mapping[str, SyncTarget], tree: Tree, how: SyncOptions | None = None) -> HostOutcomes[SyncReport]:
-    """Sync all hosts together, in steps: ask, measure the link with a sample, send the rest.
+    """Sync all hosts together, in steps: ask what each host holds, measure the links with a sample, send the rest.
 
-    Where a host fails, no host begins the next step; its error is in the outcomes. Raises for errors in the
-    local folder. Steps that all hosts take together, rather than a thread per host, allow one reading and
-    packing for all hosts that lack the same files, and no host waits for one that has not begun."""
+    If a host fails, no host begins the next step, and the error is in the outcomes. Errors in the local folder are
+    raised. All hosts take each step together. So the files are read and packed once for all hosts that lack the same
+    files, and no host waits for a host that has not begun."""
     how = how or SyncOptions()
     ids = {shared: tree.id(shared) for shared in {target.is_shared for target in targets.values()}}
 
@@ -91,9 +96,10 @@ def sync_all(targets: Mapping[str, SyncTarget], tree: Tree, how: SyncOptions | N
 
 
 def _sample_stream(tree: Tree, lacked: Changes) -> StreamFiles | None:
-    """Return the smallest files as an uncompressed stream, padded to the sample size, to measure the link.
+    """Return a stream that measures the link: the smallest missing files, uncompressed and padded to the size of a
+    sample.
 
-    None where so little is missing that measuring is not worth it."""
+    Return None if too few bytes are missing to be worth a measurement."""
     wanted = sample_bytes(tree.bytes_of(lacked.send))
     if not wanted:
         return None
@@ -114,7 +120,8 @@ def _remaining_streams(
     sent: Mapping[str, SendResult],
     how: SyncOptions,
 ) -> dict[str, StreamFiles]:
-    """Return the remaining files for every host, compressed where its link is slow enough to gain from it."""
+    """Return for every host the stream with the files that were not in its sample. The stream is compressed if the
+    sample showed that the link gains from it. A host without a sample gets all its files, uncompressed."""
     ratio = cache(partial(compressed_ratio, tree))
     rests: dict[str, StreamFiles] = {}
     for name, answer in answers.items():

@@ -1,4 +1,4 @@
-"""A folder of code as data: its entries, what a host holds of it, and what has to be sent. Pure."""
+"""The files of a code folder as data: what the folder has, what a host holds of it, and what has to be sent. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 
 ID_VERSION = 1
-# The base where a host has no index: the shell reads its two words as empty and joins them with a space.
+# The base of a host that has no index: the shell joins the two words of the first line, both empty, with a space.
 NO_INDEX = " "
 _HEADER = re.compile(rb"[0-9a-f]{64} [0-9a-f]{64}")
 
@@ -21,10 +21,10 @@ FileStat = tuple[int, int, int, int]  # size, mtime_ns, ctime_ns, inode
 
 @dataclass(frozen=True)
 class Entry:
-    """A file with its hash, or a symlink with its target.
+    """A file with its hash, or a symlink with its `target`.
 
-    `stat` has the file's size, times and inode, where it had not changed for a while before it was hashed:
-    as long as they are equal, the content is what was hashed. None where that is not certain."""
+    `stat` has the file's size, times and inode. As long as they are unchanged, the file's content is what was
+    hashed. `stat` is None if that is not certain, because the file had changed shortly before it was hashed."""
 
     path: str
     sha256: str = ""
@@ -35,30 +35,33 @@ class Entry:
     stat: FileStat | None = field(default=None, compare=False)
 
     def content_key(self) -> list[object]:
-        """Return what makes two files equal code: content, executable bit, link target."""
+        """Return the values that are the same for files of equal code: hash of the content, executable bit, link
+        target."""
         return [self.sha256, bool(self.mode & 0o100), self.target]
 
     def checksum_line(self) -> bytes:
-        """Return the line as sha256sum writes it: a backslash in front marks a name with escapes."""
+        """Return the file's line in the format of sha256sum. A backslash at the start of the line marks a path with
+        escapes."""
         escaped = self.path.replace("\\", "\\\\").replace("\n", "\\n")
         line = f"{'' if escaped == self.path else chr(92)}{self.sha256}  ./{escaped}\n"
         return line.encode("utf-8", "surrogateescape")
 
     def mode_for(self, is_shared: bool) -> int:
-        """Return the mode on the host. With `is_shared` all users get the owner's read and execute bits."""
+        """Return the mode of the file on the host. With `is_shared` all users get the read and execute bits of the
+        owner."""
         if self.target:
             return 0o777
         open_to_all = self.mode | (self.mode & 0o500) >> 3 | (self.mode & 0o500) >> 6
         return open_to_all if is_shared else self.mode
 
     def index_row(self, is_shared: bool) -> list[object]:
-        """Return the entry as it is written in the index on a host."""
+        """Return the entry as a row of a host's index: path, mode, size, time, hash and link target."""
         return [self.path, self.mode_for(is_shared), self.size, self.mtime_ns, self.sha256, self.target]
 
 
 @dataclass(frozen=True)
 class Tree:
-    """The files of a code folder, by relative path. Folders are not entries: they are made as needed."""
+    """The files of the code folder `root`, by relative path. Folders are not entries; hosts make them as needed."""
 
     root: Path
     entries: Mapping[str, Entry]
@@ -70,9 +73,9 @@ class Tree:
         return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
     def id(self, is_shared: bool = False) -> str:
-        """Return the id in the index of a host that holds exactly this tree.
+        """Return the id that stands in the index of a host if the host holds exactly this tree.
 
-        It includes modes but no times: a file that was only touched has not changed."""
+        The id depends on modes but not on times: a file that was only touched has not changed."""
         rows: list[list[object]] = [[ID_VERSION, is_shared]]
         rows += [_row_without_time(entry.index_row(is_shared)) for _, entry in sorted(self.entries.items())]
         return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
@@ -90,9 +93,9 @@ class Tree:
 class HostIndex:
     """What a host holds of the code.
 
-    `rows` has, by path, the index rows of the last sync without times. `touched` are the paths that changed
-    on the host since, `unfinished` the paths of an interrupted sync. `base` is the first line of the index;
-    None where it is damaged or was not read. With `is_same` the host holds exactly the tree that it was
+    `rows` has the index rows of the last sync, by path and without times. `touched` are the paths that have changed
+    on the host since that sync. `unfinished` are the paths of an interrupted sync. `base` is the first line of the
+    index; it is None if the line is damaged or was not read. `is_same`: the host holds exactly the tree that it was
     asked for."""
 
     rows: Mapping[str, list[object]] = field(default_factory=dict)
@@ -104,9 +107,11 @@ class HostIndex:
 
 @dataclass(frozen=True)
 class Changes:
-    """What one host lacks: paths to send and paths to remove. Hosts with equal changes share one stream.
+    """What one host lacks: the paths to `send`, and the paths to `drop` (remove). Hosts with equal changes share one
+    stream.
 
-    `finishes`: an interrupted sync is completed, even where nothing has to be sent."""
+    `is_shared`: the container that reads the files runs as another user than the SSH login. `finishes`: the sync
+    completes an interrupted sync, so it is needed even if there is nothing to send."""
 
     send: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()
@@ -119,16 +124,17 @@ class Changes:
 
     @property
     def drops_first(self) -> bool:
-        """Return whether a file became a folder or a folder a file, so that the old one must go first."""
+        """Whether a path changes from a file to a folder or from a folder to a file. Then the old files have to be
+        removed before the new ones are moved into place."""
         sent, dropped = set(self.send), set(self.drop)
         return bool(parent_folders(self.send) & dropped or parent_folders(self.drop) & sent)
 
     def folders(self) -> list[str]:
-        """Return every folder in which something changes, parents before children."""
+        """Return every folder in which a file is written or removed, parents before children."""
         return [".", *sorted(parent_folders((*self.send, *self.drop)))]
 
     def emptied(self, tree: Tree) -> list[str]:
-        """Return the folders that may be empty afterwards, children before parents."""
+        """Return the folders that may be empty after files were removed, children before parents."""
         return sorted(parent_folders(self.drop) - parent_folders(tree.entries), reverse=True)
 
 
@@ -148,9 +154,10 @@ def compute_changes(tree: Tree, held: HostIndex, is_shared: bool = False) -> Cha
 def parse_host_index(answer: bytes, damaged: Iterable[str] = ()) -> HostIndex:
     """Parse the answer of a host that does not hold exactly the tree that it was asked for.
 
-    The answer has three sections: the index of the last sync (a line with two digests, a line of rows, and
-    the listing of the files then), the rows of interrupted syncs, and the listing of the files now. Touched
-    are the paths whose two listings differ, and `damaged`. Fewer sections give an empty index."""
+    The answer has three sections: the index of the last sync (a line with two digests, a line of rows, and the
+    listing of the files at that time), the rows of interrupted syncs, and the listing of the files now. A path is
+    `touched` if its two listings differ, or if it is in `damaged`. An answer with fewer sections gives an empty
+    index."""
     sections = answer.split(b"\0")
     if len(sections) < 3:
         return HostIndex()
@@ -164,14 +171,15 @@ def parse_host_index(answer: bytes, damaged: Iterable[str] = ()) -> HostIndex:
 
 
 def _base(header: bytes) -> str | None:
-    """Return the first line of an index (two digests), NO_INDEX without one, None where it is damaged."""
+    """Return the first line of an index (two digests), NO_INDEX if the host has no index, or None if the line is
+    damaged."""
     if not header:
         return NO_INDEX
     return header.decode() if _HEADER.fullmatch(header) else None
 
 
 def parent_folders(paths: Iterable[str]) -> set[str]:
-    """Return all folders above these paths, without the root."""
+    """Return all folders above these paths, except the root of the tree."""
     found: set[str] = set()
     for path in paths:
         while "/" in path:
@@ -188,7 +196,7 @@ def _row_without_time(row: list[object]) -> list[object]:
 
 
 def _rows(line: bytes) -> list[list[object]]:
-    """Parse a line of index rows. A damaged line has no rows, so that everything is sent."""
+    """Parse a line of index rows. A damaged line gives no rows, so that all files are sent again."""
     try:
         value = json.loads(line or b"[]")
     except ValueError:
@@ -201,7 +209,8 @@ def _rows(line: bytes) -> list[list[object]]:
 def _listing(text: bytes) -> dict[str, bytes]:
     """Parse a listing into mode, size and times by path.
 
-    A file is `//MODE/SIZE/MODIFIED/CHANGED/./PATH`: no path of ours has two slashes in a row."""
+    A file is listed as `//MODE/SIZE/MODIFIED/CHANGED/./PATH`. Two slashes mark the start of a file, because they
+    never follow each other in a synced path."""
     found: dict[str, bytes] = {}
     for record in text.split(b"//")[1:]:
         look, _, name = record.partition(b"/./")

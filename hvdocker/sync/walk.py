@@ -1,4 +1,4 @@
-"""Reads a folder of code into a Tree: its files and their hashes, which are cached between runs."""
+"""Reads a code folder into a Tree: its files and their hashes, which are cached between runs."""
 
 from __future__ import annotations
 
@@ -26,14 +26,15 @@ _LARGE_BYTES = 8 << 20
 
 @dataclass(frozen=True)
 class FoundFile:
-    """A file or symlink of the folder that is not hashed yet. `look` is None for a symlink."""
+    """A file or symlink in the code folder, before it is hashed. `look` has the file's size, times and inode; it is
+    None for a symlink."""
 
     entry: Entry
     look: FileStat | None = None
 
 
 def read_tree(root: Path, cache: HashCache | None = None, checksum: bool = False) -> Tree:
-    """Read the folder and hash the files that the cache does not know; read it once for all hosts.
+    """Read the code folder `root` into a tree. Only files whose hashes are not in the cache are read.
 
     With `checksum` every file is hashed. Raises UsageProblem for a file that cannot be read."""
     started_ns = time.time_ns()
@@ -92,9 +93,10 @@ def unreadable_error(error: OSError, path: str) -> UsageProblem:
 
 
 def _walk(folder: str, prefix: str, rules: pathspec.GitIgnoreSpec | None) -> Iterator[FoundFile]:
-    """Yield the files below `folder` that are not ignored, sorted by name.
+    """Yield the files below `folder` that are not ignored, sorted by name. `prefix` is the path of `folder` in the
+    tree.
 
-    Strings and scandir are used for speed, because every `train` walks the folder."""
+    The code uses strings and scandir for speed, because every `train` walks the code folder."""
     try:
         with os.scandir(folder) as listing:
             items = sorted(listing, key=lambda item: item.name)
@@ -112,7 +114,7 @@ def _walk(folder: str, prefix: str, rules: pathspec.GitIgnoreSpec | None) -> Ite
 
 
 def _found_file(item: os.DirEntry[str], relative: str) -> FoundFile | None:
-    """Return the file or symlink, None for a device, socket or pipe."""
+    """Return the file or symlink. Return None for a device, socket or pipe, which are not synced."""
     try:
         status = item.stat(follow_symlinks=False)
         if stat.S_ISLNK(status.st_mode):
@@ -126,7 +128,8 @@ def _found_file(item: os.DirEntry[str], relative: str) -> FoundFile | None:
 
 
 def _ignore_rules(root: Path) -> pathspec.GitIgnoreSpec | None:
-    """Return git's ignore rules from the first ignore file that exists; None where there is none."""
+    """Return the rules of .hvdockerignore, or of .gitignore if there is no .hvdockerignore. Return None without
+    either file."""
     for name in IGNORE_FILES:
         path = root / name
         if path.is_file():
@@ -136,7 +139,8 @@ def _ignore_rules(root: Path) -> pathspec.GitIgnoreSpec | None:
 
 
 def _is_ignored(relative: str, item: os.DirEntry[str], rules: pathspec.GitIgnoreSpec | None) -> bool:
-    """Return whether the rules ignore the item. A symlink to a folder matches as a file and as a folder."""
+    """Whether the rules ignore the item. A symlink to a folder is ignored if the rules match it as a file or as a
+    folder."""
     if rules is None:
         return False
     if item.is_symlink():

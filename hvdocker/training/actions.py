@@ -34,9 +34,9 @@ def _write_patch(step: WritePatch, context: Context) -> None:
 
 
 def _create_master(step: CreateMaster, context: Context) -> None:
-    """Create the master and copy the client key and SSH files from the head's worker into it.
+    """Create the job's master, and copy the client key and SSH files of the head's worker into it.
 
-    The key comes from the worker and not from the controller, so that any laptop can run `train`."""
+    The controller need not have the client key, so that `train` can run on any machine that reaches the hosts."""
     engine, spec = context.engine(step.host), step.spec
     with ThreadPoolExecutor(max_workers=2) as beside:
         keys_there = beside.submit(archive.read_texts, engine, step.worker, SSH_FOLDER)

@@ -1,5 +1,7 @@
-"""Choose the slots of a job: as requested, as many as an elastic job may have, or, after the head was lost,
-on the hosts that still respond. Contacts no host."""
+"""Chooses the hosts and slots of a job, at its start and again after it lost its head. Contacts no host.
+
+The slots are those that the user requested. An elastic job gets as many as it may have. A job that lost its head
+gets slots on the hosts that still respond."""
 
 from __future__ import annotations
 
@@ -30,10 +32,11 @@ from hvdocker.training.relaunch import Relaunch
 def choose_slots(
     env: Env, located: Located, inputs: JobInputs, state: ClusterState, relaunch: Relaunch | None = None
 ) -> Placement:
-    """Return the placement of the job, given the state of the hosts.
+    """Return the placement of the job on the hosts in `state`.
 
-    `relaunch` is the lost job if it is placed again: then missing hosts are allowed, `-H` is reduced to the
-    hosts that are left, and fewer ranks will do. Raises NotEnoughSlots."""
+    `relaunch` is given if the job lost its head and is placed again. Then hosts without a running worker are
+    allowed, `-H` is reduced to the hosts that are left, and fewer ranks than requested are accepted. Raises
+    NotEnoughSlots if too few slots are free."""
     inventory, request, elastic = located.inventory, inputs.request, inputs.resilience.elastic
     placed = host_plans_for(inventory, state, relaunch)
     check_workers(inventory, placed, state, located.flag, may_miss=relaunch is not None)
@@ -63,6 +66,8 @@ def note_fewer_ranks(env: Env, wanted: int | None, got: int) -> None:
 
 
 def slot_request_for(inventory: Inventory, request: TrainRequest, placed: Mapping[str, HostPlan]) -> SlotRequest:
-    """Return the slot flags as a request; `-H` may also name hosts by their training address."""
+    """Return the slot flags of `train` as a SlotRequest.
+
+    `placed` has the training addresses, by which `-H` may name hosts too."""
     addresses = {name: found.address for name, found in placed.items()}
     return slot_request(request.slot_flags, inventory, addresses)

@@ -10,10 +10,10 @@ class SecondCtrlC(Exception):
 
 
 def finish_despite_ctrl_c(work: Callable[[], None], on_interrupt: Callable[[], None]) -> None:
-    """Run `work` in a thread and wait for it, ignoring the first Ctrl-C.
+    """Run `work` in a thread and wait until it has ended, even if the user presses Ctrl-C once.
 
-    The first Ctrl-C calls `on_interrupt`; the second raises SecondCtrlC. Exceptions of `work` are raised
-    here."""
+    The first Ctrl-C calls `on_interrupt` and goes on waiting. The second raises SecondCtrlC. An exception that
+    `work` raises is raised here."""
     from hvdocker.transport.background import UninterruptedTask
 
     apart = UninterruptedTask(work)

@@ -44,11 +44,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Decision:
-    """Where a job goes, and the plans that start it: `workers_plan` first, then `job_plan`.
+    """The placement of a job, and the plans that start it.
 
-    The report has both as one plan. `cleanup` removes secrets after a job whose supervisor was killed.
-    By host: `folders` are the job's folders, `workers` the containers that may have ranks. The head's worker
-    is left out: its ranks run in the master."""
+    `workers_plan` is applied first: it replaces workers that lack the right image. Then `job_plan` starts the job.
+    `report` has both as one plan. `cleanup` removes the secrets if the supervisor is killed. `folders` has the
+    job's folder by host. `workers` has, by host, the workers that may run ranks. The head's worker is left out,
+    because ranks of the head run in the master. `context` is the context in which both plans are applied."""
 
     report: TrainReport
     job: JobSpec
@@ -71,7 +72,10 @@ def decide(
     has_turn: bool = False,
     relaunch: Relaunch | None = None,
 ) -> Decision:
-    """Observe the hosts, place the job and plan it. A relaunched job does not queue again."""
+    """Observe the hosts, choose the job's placement and plan its start. Changes nothing on a host.
+
+    `held` are the locks, None in a dry run. `has_turn` means that the job waited in the queue and is the first, so
+    tickets of others are ignored. `relaunch` is given if the job lost its head; it does not queue again."""
     from hvdocker.plan.apply import Context
     from hvdocker.sync.hash_cache import HashCache
     from hvdocker.sync.walk import read_tree

@@ -1,4 +1,6 @@
-"""Launches a job: decides and starts it under the locks of its hosts, and makes its follower."""
+"""Launches a job: decides its placement and starts it while it holds the locks of the hosts.
+
+Also creates the JobFollower, which shows the output of the started job until its end."""
 
 from __future__ import annotations
 
@@ -49,9 +51,11 @@ def launch(
     ticket: HeldTicket | None = None,
     relaunch: Relaunch | None = None,
 ) -> Decision:
-    """Start the job, holding the locks from the search for free slots until the job holds them as leases.
+    """Start the job and return what was decided for it.
 
-    A job with a ticket of the queue waits for the locks without limit."""
+    The locks of the hosts are held from the search for free slots until the master runs and holds the slots as a
+    lease. `ticket` is given if the job waited in the queue: then there is no limit to the wait for the locks.
+    `relaunch` is given if the job lost its head and is started again."""
     from hvdocker.locks.lock import locked
 
     started: Decision | None = None
@@ -78,9 +82,9 @@ def launch(
 
 
 def _start(plan: Plan, context: Context, held: HeldLocks) -> None:
-    """Apply the plan, and undo it on failure.
+    """Apply the plan. If that fails, remove what this run created.
 
-    If the lock was lost to another run, nothing is undone: that run may already use what this one made."""
+    Nothing is removed if another run took over one of the locks, because that run may already use what it found."""
     from hvdocker.plan.apply import apply, roll_back
 
     try:
@@ -92,7 +96,9 @@ def _start(plan: Plan, context: Context, held: HeldLocks) -> None:
 
 
 def _clean_up(decision: Decision, end: JobEnd) -> None:
-    """Remove the secrets of a job whose supervisor was killed. If this fails, the next `train` does it."""
+    """Remove the job's secrets from its hosts, if the supervisor was killed and so could not remove them.
+
+    Errors are ignored, because the next `train` removes what is left."""
     if end.exit_code in CLEAN_EXIT_CODES or decision.cleanup.is_empty:
         return
     from hvdocker.plan.apply import Context, apply_all

@@ -1,4 +1,6 @@
-"""Fill the run capsule of a job while the job is planned. May ask the head's engine which image it has."""
+"""Makes the capsule of a job (the files that record it for a replay) while the job is planned.
+
+May ask the engine of the head which image its worker runs."""
 
 from __future__ import annotations
 
@@ -26,8 +28,8 @@ from hvdocker.transport.session import Session
 if TYPE_CHECKING:
     from hvdocker.training.inputs.request import TrainRequest
 
-# Fields of TrainRequest that are not stored: they say how the job was started, not what it is, or the capsule
-# has them elsewhere.
+# Fields of TrainRequest that a capsule does not store among the fields of the request. Some only say how the job was
+# started, for example `is_detached`. The capsule stores others, for example `env`, in fields of its own.
 NOT_IN_CAPSULE = frozenset((
     "checksum", "is_detached", "is_queued", "is_dry_run", "accept_new_host_keys", "lock_wait_s", "is_forced",
     "propagates_exit", "workdir", "env", "secrets", "replay",
@@ -35,7 +37,7 @@ NOT_IN_CAPSULE = frozenset((
 
 
 class JobInputsLike(Protocol):
-    """The part of JobInputs that a capsule needs."""
+    """The attributes of JobInputs that `make_capsule` reads."""
 
     @property
     def request(self) -> TrainRequest: ...
@@ -45,7 +47,9 @@ class JobInputsLike(Protocol):
 
 @dataclass(frozen=True)
 class CapsuleInputs:
-    """What `train` observed when it decided. `fitting` is the plan that replaces workers before the job."""
+    """What `train` observed and planned when it decided on the job's placement.
+
+    `fitting` is the plan that replaces workers that lack the right image, before the job starts."""
 
     located: Located
     session: Session
@@ -54,9 +58,9 @@ class CapsuleInputs:
 
 
 def make_capsule(env: Env, scene: CapsuleInputs, inputs: JobInputsLike, tree: Tree, job: JobSpec) -> CapsuleFiles:
-    """Return the capsule of `job` and the patch of its code.
+    """Return the capsule of `job`, and the patch with the changes of its code that are in no git commit.
 
-    For a replay, also send a note where the image or the requirements differ from the original job."""
+    If the job is a replay, also send a note if the image or the requirements differ from the original job."""
     request, inventory, state = inputs.request, scene.located.inventory, scene.state
     image = _image(scene, job)
     code, patch = _code(tree, request.replay)
@@ -92,8 +96,10 @@ def make_capsule(env: Env, scene: CapsuleInputs, inputs: JobInputsLike, tree: Tr
 
 
 def request_fields(cwd: Path, request: TrainRequest, source: Path) -> dict[str, object]:
-    """Return the request as plain JSON values, with the script as a path relative to `source`, and the
-    requirements file as an absolute path."""
+    """Return the fields of the request that a capsule stores, as plain JSON values.
+
+    The script becomes a path relative to `source`, the folder of the code. The requirements file becomes an
+    absolute path."""
     words = {each.name: getattr(request, each.name) for each in fields(request)}
     words = {name: value for name, value in words.items() if name not in NOT_IN_CAPSULE}
     if request.script:
@@ -111,7 +117,9 @@ def _json_value(value: Any) -> object:  # Any: a field of a request
 
 
 def _image(scene: CapsuleInputs, job: JobSpec) -> ImageUsed:
-    """Return the image of the job. Workers that are about to be replaced have no image id yet."""
+    """Return the image that the job runs on, with the image id of each worker.
+
+    Workers that are replaced before the job starts are left out, because their image id is not known yet."""
     inventory, state, head = scene.located.inventory, scene.state, job.placement.head
     replaced = {step.host for step in scene.fitting.steps if isinstance(step, CreateWorker)}
     workers = {name: state.workers()[name] for name in job.placement.hosts if name not in replaced}
@@ -121,8 +129,10 @@ def _image(scene: CapsuleInputs, job: JobSpec) -> ImageUsed:
 
 
 def _content(session: Session, head: str, worker: ContainerSeen | None, named: ImageSeen | None) -> str:
-    """Return the content hash of the image without requirements, "" if unknown. `named` is the image that the
-    head has under the name of the cluster's image."""
+    """Return the content hash of the cluster's image, without added requirements. "" if unknown.
+
+    `worker` is the head's worker, None if it is about to be replaced. `named` is the image that the head now has
+    under the name of the cluster's image, None if it has none."""
     if worker and worker.base_content:
         return worker.base_content
     if worker is None or (named and named.id == worker.image_id):
@@ -134,9 +144,10 @@ def _content(session: Session, head: str, worker: ContainerSeen | None, named: I
 
 
 def _code(tree: Tree, replay: StoredCapsule | None) -> tuple[CodeUsed, bytes]:
-    """Return the origin of the code, and the patch against its commit.
+    """Return what is recorded about the code, and the patch against its git commit.
 
-    If a replay has the same code, both come from the original capsule: the replay's own folder may be temporary."""
+    If `replay` (the original capsule) has the same code, both are taken from there, because the folder of the
+    replay may be temporary."""
     if replay and replay.capsule.code.hash == tree.hash:
         return replay.capsule.code, replay.patch
     from hvdocker.jobs.capsule.git import observe_git

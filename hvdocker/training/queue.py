@@ -1,13 +1,14 @@
-"""Wait for slots in a queue, strictly first come, first served.
+"""Waits for slots in a queue, strictly first come, first served (`train --queue`).
 
-The client itself waits. Its ticket, a file on the host that sorts lowest, is its position. Every POLL_S it
-renews the ticket and lists the others. The first in the queue checks without locks whether the slots
-suffice, and only then takes the locks and launches; if another client takes the slots in that moment, it
-keeps waiting. The ticket is removed under the lock once the master runs: from then on the master's label
-holds the slots.
+There is no server: each waiting `train` command (client) has a ticket, a file on one host of the cluster. All clients
+choose the same host for it, by a sort order. The numbers of the tickets are the order of the queue. Every POLL_S
+seconds a client renews its ticket and lists the others. The client that is first checks without locks whether
+enough slots are free. Only then it takes the locks and launches its job. If another command took the slots
+meanwhile, it keeps waiting. Its ticket is removed, while the locks are held, when the master runs: from then on
+the master's label holds the slots.
 
 A `train` without `--queue` is refused while tickets wait, even if its slots are free, so that small requests
-do not starve a large one. Inventories that name one cluster differently have no common queue."""
+do not starve a large one. Inventories that give one cluster different names have separate queues."""
 
 from __future__ import annotations
 
@@ -39,15 +40,16 @@ T = TypeVar("T")
 ChoosePlacement = Callable[[ClusterState], Placement]
 
 POLL_S = 2.0
-# A client that is not first observes the hosts less often: only to report what it waits for.
+# Seconds between two observations of labels by a client that is not first. It only reports what it waits for.
 _LABELS_REFRESH_S = 10.0
-# Labels name only the slots of jobs. Processes outside of hvdocker show up only in a full observation.
+# Seconds between two full observations. Labels show only slots that jobs hold. Processes outside of hvdocker that
+# use GPUs are found only by a full observation.
 _FULL_REFRESH_S = 30.0
 _MOST_NAMED = 3
 
 
 def check_flags(is_queued: bool, is_detached: bool, is_dry_run: bool) -> None:
-    """Raise UsageProblem where `--queue` is combined with `-d` or `--dry-run`."""
+    """Raise UsageProblem if `--queue` is combined with `-d` or `--dry-run`."""
     if is_queued and is_detached:
         raise UsageProblem(
             "--queue and -d exclude each other: the waiting is done by this very command, and detached "
@@ -62,7 +64,7 @@ def check_flags(is_queued: bool, is_detached: bool, is_dry_run: bool) -> None:
 
 
 def slots_text(np: int | None, hosts: str | None) -> str:
-    """Return the requested slots as text for the ticket."""
+    """Return the requested slots (the values of `-np` and `-H`) as text for the ticket, such as `4 slots`."""
     return hosts or (pluralize(np, "slot") if np else "all slots")
 
 
@@ -71,8 +73,9 @@ def observe_with_queue(
 ) -> tuple[ClusterState, list[Ticket]]:
     """Return the state of the hosts and the tickets that wait for slots of this cluster.
 
-    The queue is read in parallel with the observation. With `has_turn` it is not read, and the
-    list is empty."""
+    `has_turn` means that this client need not respect the queue: then no ticket is read, and the list is empty. With
+    `may_miss`, hosts that cannot be used are ignored. `held` are the locks, if this client has them: then dead
+    tickets are removed."""
     from hvdocker.locks.held_ticket import read_queue
 
     inventory, links = located.inventory, session.links
@@ -85,9 +88,10 @@ def observe_with_queue(
 
 
 def place_unless_others_wait(place: ChoosePlacement, state: ClusterState, waiting: Sequence[Ticket]) -> Placement:
-    """Return the placement for a client that does not wait in the queue.
+    """Return the placement that `place` chooses, for a client that is not in the queue itself.
 
-    Raises NotEnoughSlots while tickets wait, even if the placement would fit."""
+    Raises NotEnoughSlots if the slots are not free. Also raises it if other clients wait (`waiting` is not empty),
+    even if the slots are free."""
     try:
         placement = place(state)
     except NotEnoughSlots as error:
@@ -124,7 +128,9 @@ def _fits_when_idle(place: ChoosePlacement, state: ClusterState) -> bool:
 
 
 def without_running_jobs(state: ClusterState) -> ClusterState:
-    """Return the state as if no job of any cluster ran and no other process used a GPU."""
+    """Return the state as it would be if no job of any cluster ran and no other process used a GPU.
+
+    A request that does not fit even then can never be fulfilled by waiting."""
     return replace(state, hosts={name: _host_without_jobs(seen) for name, seen in state.hosts.items()})
 
 
@@ -140,10 +146,11 @@ def _host_without_jobs(seen: HostSeen) -> HostSeen:
 def wait_in_queue(
     env: Env, located: Located, session: Session, wish: str, place: ChoosePlacement, launch: Callable[[HeldTicket], T]
 ) -> T:
-    """Wait for the turn and for slots, then return what `launch` returns.
+    """Wait until this client is first in the queue and its slots are free, then return what `launch` returns.
 
-    `launch` takes the locks, chooses the placement again and removes the ticket. `wish` is the request as
-    text for others to read. Raises Interrupted on Ctrl-C."""
+    `place` chooses a placement and raises NotEnoughSlots while slots are missing. `launch` takes the locks, chooses
+    the placement again and removes the ticket. `wish` is the request as text, for other users to read. Raises
+    Interrupted on Ctrl-C."""
     from hvdocker.locks.held_ticket import hold_ticket
 
     cache = _StateCache(located, session)
@@ -159,7 +166,9 @@ def wait_in_queue(
 
 @dataclass
 class _StateCache:
-    """Keeps the last observed state of the hosts and refreshes it."""
+    """Keeps the last observed state of the hosts, and observes them again when it is too old.
+
+    `_looked` is the time of the last observation of labels, `_looked_whole` that of the last full observation."""
 
     located: Located
     session: Session
@@ -168,8 +177,9 @@ class _StateCache:
     _looked_whole: float = 0.0
 
     def refresh(self, is_near: bool) -> ClusterState:
-        """Return the state, refreshed where it is too old. With `is_near` (first in the queue) the labels are
-        read every time."""
+        """Return the state of the hosts, observed again as far as it is too old.
+
+        With `is_near` (this client is first in the queue) the labels of containers are read every time."""
         from hvdocker.observe.hosts import refresh_containers
 
         now = time.monotonic()
@@ -183,8 +193,9 @@ class _StateCache:
         return self.state
 
     def _whole(self) -> ClusterState:
-        """Observe everything, except GPUs whose driver failed before: every nvidia-smi call to a hanging
-        driver leaves a process on the host, so it is called once."""
+        """Return a full observation of the hosts, without the GPUs of hosts whose GPU driver failed before.
+
+        Every nvidia-smi call to a driver that hangs leaves a process on the host, so it is not called again."""
         before = self.state.hosts if self.state else {}
         hung = {name: seen for name, seen in before.items() if seen.gpu_error}
         state = observe_cluster(self.located, self.session, without_gpus=hung)
@@ -228,10 +239,10 @@ class _QueueWait:
         return line[:place]
 
     def _problem(self, is_near: bool) -> HvdockerError | None:
-        """Return why the slots do not suffice now, or None. Raises where a host is unreachable.
+        """Return the error that says why too few slots are free now, None if enough are free.
 
-        Any other error, such as a worker that is just being replaced, counts as None: `launch` reports it
-        under the locks if it persists."""
+        Raises if a host is unreachable. Any other error, such as a worker that is just being replaced, is ignored:
+        `launch` raises it again if it persists. `is_near` means that this client is first in the queue."""
         try:
             self.place(self.cache.refresh(is_near))
         except NotEnoughSlots as error:
@@ -246,15 +257,17 @@ class _QueueWait:
         return None
 
     def _say(self, text: str) -> None:
-        """Send the text as an event if it changed. An empty text ends the line."""
+        """Send the status line `text` as an event if it has changed. An empty text ends the status line."""
         if text != self._last:
             self._last = text
             self.env.listener(Event("queue", text, is_end=not text))
 
 
 def queue_status(before: Sequence[Ticket], problem: HvdockerError | None) -> str:
-    """Return the status line, for example:
-    `3rd in the queue: 6 wanted, 4 free; 2 on b are held by mnist-4kq2 of kim`"""
+    """Return the status line of a waiting client, for example:
+    `3rd in the queue: 6 wanted, 4 free; 2 on b are held by mnist-4kq2 of kim`
+
+    `before` are the tickets ahead of this client. `problem` says why too few slots are free, if so."""
     parts = [f"{ordinal(len(before) + 1)} in the queue"]
     if problem:
         parts.append("; ".join((problem.what, *_holders(problem))))

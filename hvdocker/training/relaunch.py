@@ -1,6 +1,6 @@
-"""Launches a job again, on the hosts that still respond, after it lost its head.
+"""Launches a job again after it lost its head, on the hosts that still respond.
 
-choose_slots.py places it, with what the hosts still have."""
+choose_slots.py chooses its new slots."""
 
 from __future__ import annotations
 
@@ -22,10 +22,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Relaunch:
-    """A job whose head was lost, to be placed on the hosts that are left, with at most `np` ranks.
+    """A job that lost its head and is to be launched again on the hosts that are left.
 
-    It keeps its id, so that outputs and logs that other hosts hold of it are found again. `resilience` has
-    the restarts that are left."""
+    `job` is its id, which stays the same, so that outputs and logs on other hosts still belong to the job.
+    `resilience` has the restarts that are left. `np` is the number of ranks that it had: the most that it gets now,
+    unless it is elastic or was started with `-np` or `-H`. `code_hash` is the hash of the code that it ran."""
 
     job: str
     resilience: Resilience
@@ -36,7 +37,10 @@ class Relaunch:
 
 
 def launch_again(start: Callable[[], T], relaunch: Relaunch, clean_up: Callable[[str], None]) -> T:
-    """Launch a job that lost its head. If that fails, clean up and raise the loss, with the failure in it."""
+    """Call `start`, which launches a job that lost its head, and return its result.
+
+    If it fails, call `clean_up` with the job's id and raise HeadLost, with the reason of the failure added. Interrupted
+    and HeadLost from `start` are raised unchanged, without `clean_up`. Ctrl-C is raised after `clean_up`."""
     try:
         return start()
     except (Interrupted, HeadLost):
@@ -51,7 +55,9 @@ def launch_again(start: Callable[[], T], relaunch: Relaunch, clean_up: Callable[
 
 
 def relaunch_of(env: Env, located: Located, inputs: JobInputs, job: JobSpec, lost: HeadLost) -> Relaunch:
-    """Return how the job is launched again. Raises HeadLost if no restart is left."""
+    """Return the Relaunch with which a job that lost its head is launched again. This uses one restart.
+
+    If no restart is left, clean up after the job and raise `lost`."""
     most, number = inputs.resilience.restarts, max(job.resilience.first_restart, lost.restart) + 1
     if number > most:
         clean_up_lost_job(env, located, job.job, has_secrets=bool(job.secrets))

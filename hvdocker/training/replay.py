@@ -1,7 +1,7 @@
 """`replay`: run a job again from its capsule, with the same code, command, environment and slot request.
 
-A capsule that was read from a host is not trusted: it may not name secrets, variables or files of the
-controller, because a compromised host could have a replay send them to it."""
+A capsule that was read from a host is not trusted: a replay does not read secrets, variables or files of the
+controller only because such a capsule names them. Otherwise a compromised host could obtain them."""
 
 from __future__ import annotations
 
@@ -27,13 +27,15 @@ from hvdocker.training.train import train
 _CODE_LOST = "the job cannot be run again with the same code"
 
 
-# Optional fields of a request that are numbers; all other optional ones are text.
+# Fields of a request whose default is None and whose values are numbers. Values of all other such fields are text.
 _NUMBER_FIELDS = frozenset(("np", "min_np", "max_np", "restarts"))
 
 
 @dataclass(frozen=True)
 class ReplayOptions:
-    """Flags of `replay`. `env` and `secrets` supply what a capsule does not store; `np` changes the size."""
+    """Flags of `replay`. `np` changes the number of ranks.
+
+    `env` and `secrets` are --env and --secret flags, for values that a capsule does not store."""
 
     np: int | None = None
     env: tuple[str, ...] = ()
@@ -46,7 +48,7 @@ class ReplayOptions:
 
 
 def replay(env: Env, located: Located, job: str, options: ReplayOptions, viewer: Viewer) -> TrainReport:
-    """Run `job` again. Raises HvdockerError where its code cannot be restored."""
+    """Run the job with the id `job` again. Raises HvdockerError if its code cannot be restored."""
     (stored,) = find_capsules(env, located, (job,))
     located = with_environment(located, stored, options)
     with restored_code(env, stored) as source:
@@ -55,9 +57,10 @@ def replay(env: Env, located: Located, job: str, options: ReplayOptions, viewer:
 
 
 def replay_request(stored: StoredCapsule, options: ReplayOptions, source: Path) -> TrainRequest:
-    """Return the request of the original job, with the code in `source`.
+    """Return the request of the original job, changed by `options`, with the code in the folder `source`.
 
-    A job that asked for every slot gets as many ranks as it had: the cluster may have another size now."""
+    If the original job asked for all slots, the replay asks for the number of ranks that the job had, because the
+    cluster may have another size now."""
     capsule = stored.capsule
     words = _request_fields(capsule.request)
     if options.np or not words.get("hosts"):
@@ -83,9 +86,10 @@ def replay_request(stored: StoredCapsule, options: ReplayOptions, source: Path) 
 
 
 def _requirements(stored: StoredCapsule, path: Path, source: Path) -> Path:
-    """Return the requirements file in the restored code, or at its original path.
+    """Return the path of the requirements file: in the restored code `source`, else the original `path`.
 
-    Raises UsageProblem for a path outside of the code if the capsule came from a host."""
+    The original path is used if the file was outside of the code. Raises UsageProblem in this case if the capsule
+    came from a host, because such a capsule may not name files of the controller."""
     folder = stored.capsule.code.folder
     if folder and path.is_relative_to(folder) and ".." not in path.parts:
         return source / path.relative_to(folder)
@@ -98,12 +102,17 @@ def _requirements(stored: StoredCapsule, path: Path, source: Path) -> Path:
 
 
 def _request_fields(request: Mapping[str, object]) -> dict[str, Any]:
-    """Return the fields of TrainRequest (hence Any). Unknown fields, from another version, are dropped."""
+    """Return the checked fields of TrainRequest from `request`, the part of a capsule that stores them.
+
+    Unknown fields, written by another version, are dropped. Values are `Any` because fields have different types."""
     return _read_fields(TrainRequest(), request)
 
 
 def _read_fields(default: Any, told: Mapping[str, object]) -> dict[str, Any]:
-    """Return the checked values of `told` for the fields of `default`. Any: a request or a part of one."""
+    """Return the values in `told` for the fields of `default`, a TrainRequest or a dataclass in one of its fields.
+
+    Raises UsageProblem for a value of the wrong type. Fields in NOT_IN_CAPSULE are skipped. Values are `Any` because
+    fields have different types."""
     found: dict[str, Any] = {}
     for each in fields(default):
         value, usual = told.get(each.name), getattr(default, each.name)
@@ -119,7 +128,9 @@ def _read_fields(default: Any, told: Mapping[str, object]) -> dict[str, Any]:
 
 
 def _has_type(name: str, value: object, usual: object) -> bool:
-    """Return whether the value has the field's type: a host or another version may have written it."""
+    """Return whether the value has the type of the field `name`, whose default is `usual`.
+
+    A capsule may have other types, because a host or another version of hvdocker may have written it."""
     if usual is None:
         return value is None or type(value) is (int if name in _NUMBER_FIELDS else str)
     if isinstance(usual, tuple):
@@ -128,10 +139,11 @@ def _has_type(name: str, value: object, usual: object) -> bool:
 
 
 def with_environment(located: Located, stored: StoredCapsule, options: ReplayOptions) -> Located:
-    """Return the inventory with the variables of the original job in place of its current `env:`.
+    """Return `located` with the environment variables of the original job instead of the inventory's `env:`.
 
-    Hidden values come from the inventory or the caller's environment again, as they did then. Raises
-    UsageProblem for those that come from neither and are not passed with `--env`."""
+    A capsule hides values that look secret. They are read again from the inventory's `env:` or, by `_env_flags`,
+    from the caller's environment. Raises UsageProblem for hidden values that neither has and that `--env` does not
+    name."""
     capsule, inventory = stored.capsule, located.inventory
     hidden = capsule.hidden()
     said = {flag.partition("=")[0] for flag in (*_env_flags(stored), *options.env)}
@@ -147,8 +159,9 @@ def with_environment(located: Located, stored: StoredCapsule, options: ReplayOpt
 
 
 def _env_flags(stored: StoredCapsule) -> tuple[str, ...]:
-    """Return the names of hidden values to read from the caller's environment again; none if the capsule came
-    from a host."""
+    """Return, as --env flags, the hidden variables that the original job took from the caller's environment.
+
+    Empty if the capsule came from a host, because such a capsule may not name variables of the controller."""
     capsule = stored.capsule
     if stored.host:
         return ()
@@ -156,9 +169,9 @@ def _env_flags(stored: StoredCapsule) -> tuple[str, ...]:
 
 
 def _secret_flags(stored: StoredCapsule, options: ReplayOptions) -> tuple[str, ...]:
-    """Return the `--secret` flags: the sources of the original job, and those of the replay.
+    """Return the `--secret` flags of the replay: those of the original job, and those in `options`.
 
-    Raises UsageProblem if a capsule that came from a host names a source that the user did not repeat."""
+    Raises UsageProblem if the capsule came from a host and names a secret that `options` does not name."""
     said = {source.name for source in parse_secrets(options.secrets)}
     wanted = [secret for secret in stored.capsule.secrets if secret.name not in said]
     if wanted and stored.host:
@@ -177,25 +190,27 @@ def _secret_flag(secret: SecretSource) -> str:
 
 @contextmanager
 def restored_code(env: Env, stored: StoredCapsule) -> Iterator[Path]:
-    """Yield a folder with exactly the job's code, by hash.
+    """Yield a folder whose hash shows that it has exactly the job's code.
 
-    This is its original folder, or the current one where the original is not here; else a checkout from git
-    in a temporary folder."""
+    This is the original folder of the code, or the current folder if the original is not here. If that folder has
+    changed, it is a checkout from git in a temporary folder. Raises HvdockerError if git does not have the code."""
     code = stored.capsule.code
     for folder in _candidate_folders(env, stored)[:1]:
         if _hash_of(folder) == code.hash:
             yield folder
             return
     with tempfile.TemporaryDirectory(prefix="hvdocker-replay-") as scratch:
-        # A fixed name, because the output of a job may contain it.
+        # The folder is always called `code`, because the output of a job may contain its name.
         folder = _from_git(env, stored, Path(scratch) / "code")
         env.listener(Event("code", f"the code of {stored.capsule.job} comes from git: {code.git.commit[:12]}"))
         yield folder
 
 
 def _candidate_folders(env: Env, stored: StoredCapsule) -> list[Path]:
-    """Return the folders that may have the code, the likeliest first; only the current folder if the capsule
-    came from a host."""
+    """Return the folders that may have the job's code: the original folder, then the current folder.
+
+    The original folder is left out if it is not here or if the capsule came from a host. The current folder is left
+    out if it is `/` or the user's home."""
     here, then = env.cwd.resolve(), Path(stored.capsule.code.folder)
     far_too_much = (Path("/"), Path.home().resolve())
     wanted = [folder for folder in (then,) if not stored.host and folder.is_absolute() and folder.is_dir()]

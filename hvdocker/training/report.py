@@ -15,7 +15,7 @@ from hvdocker.protocol.placement import Placement
 
 @dataclass(frozen=True)
 class Started:
-    """Sent to the viewer as soon as the master runs."""
+    """What the viewer is told when a job has started, that is, when its master runs. `np` is its number of ranks."""
 
     job: str
     placement: Placement
@@ -24,7 +24,11 @@ class Started:
 
 @dataclass
 class Viewer:
-    """Callbacks to the caller. Each is optional."""
+    """Callbacks with which `train` informs its caller. Each is optional.
+
+    `plan` gets the plan before it is applied. `started` is called when the master runs, `line` for each line of the
+    job's output, and `stopping` when Ctrl-C begins to stop the job. `explained` gets an explanation of the
+    placement."""
 
     plan: Callable[[Plan], None] = lambda plan: None
     started: Callable[[Started], None] = lambda started: None
@@ -41,11 +45,13 @@ class TrainReport:
     hosts: Mapping[str, HostSeen]
     end: JobEnd | None = None
     last_lines: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
-    # Restarts that followed the loss of a head.
+    # The number of restarts before the last master was created (see Resilience.first_restart); 0 if it kept its head.
     restarts_before: int = 0
 
     def ended(self, flag: str) -> EndedJob | None:
-        """Return the end for the verdict, None for a detached job."""
+        """Return how the job ended. None for a detached job or a dry run, whose end is not known.
+
+        `flag` is what suggested commands need to name the cluster."""
         if self.end is None:
             return None
         return EndedJob(self.job, self.placement, self.end, self.last_lines, flag, self.restarts_before)

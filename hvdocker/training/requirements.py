@@ -1,8 +1,8 @@
-"""Find the requirements file of a job, and plan the workers that have these requirements.
+"""Finds the requirements file of a job, and plans workers whose image has these Python requirements.
 
-The file is parsed before any host is contacted. Its key is made of its content and the content of the
-cluster's image. Where the workers of the job carry that key as a label, no host is asked anything. Else the
-image `hvdocker-req:<key>` is looked for on the controller and on all hosts."""
+The file is parsed before any host is contacted. The requirements have a key, a hash of their content and of the
+content of the cluster's image. If all workers of the job have that key as a label, they already run the right image.
+Otherwise the image `hvdocker-req:<key>` is searched on the controller and on all hosts."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ DEFAULT_FILE_NAME = "requirements.txt"
 
 
 def find_requirements(cwd: Path, named: Path | None, folder: Path) -> Requirements | None:
-    """Read the named file, or requirements.txt in `folder`; None where neither is named nor there."""
+    """Return the parsed file `named`, or requirements.txt in `folder` if no file is named.
+
+    None if no file is named and `folder` has no requirements.txt."""
     path = (cwd / at_home(named)).resolve() if named else folder / DEFAULT_FILE_NAME
     if not named and not path.is_file():
         return None
@@ -75,7 +77,8 @@ def plan_workers(
 ) -> Plan:
     """Return the plan that gives the workers of `hosts` (the head first) the image that the job needs.
 
-    It is empty where they have it. Asks no host anything where the labels of the workers suffice."""
+    The plan is empty if they have it. Hosts are contacted only if the known labels and image ids of the workers do
+    not show that."""
     if requirements is None:
         return plan_without_requirements(inventory, state, placed, hosts, _contents(session, state, hosts), maker)
     layer = requirements_layer(inventory, state, hosts, requirements)
@@ -98,8 +101,9 @@ def _contents(session: Session, state: ClusterState, hosts: Sequence[str]) -> Ma
 def _find_image(
     session: Session, inventory: Inventory, state: ClusterState, image: str
 ) -> tuple[dict[str, ImageSeen], ClusterState]:
-    """Return the image on every host and the controller that has it, and the state with the cluster's image
-    on the controller, from which it could be built."""
+    """Return `image` as it is on every host that has it, and on the controller if that has it.
+
+    Also return the state, with the controller's copy of the cluster's image added: `image` may be built from it."""
     from hvdocker.observe.engine import see_controller_image, see_images
     from hvdocker.observe.hosts import cluster_state
 

@@ -1,12 +1,12 @@
-"""`run`: a cluster for one job. Check the hosts, `up`, `train`, fetch the results, `down`.
+"""The verb `run`: runs one job on a cluster of its own. Checks the hosts, then calls `up`, `train` and `down`.
 
-Whatever fails, the cluster is removed, or the report names the command that removes it. One exception: if a
-job was started and its end was not seen, nothing is removed, because the job may still be running.
+The results are fetched before the cluster is removed. If something fails, the cluster is removed too, or the report
+names the command that removes it. If a job was started and its end was not seen, nothing is removed, because the
+job may still be running.
 
 Each verb opens its own connections, so that a link that breaks while the job runs does not affect the verbs
-after it. Everything that a run makes carries the label `hvdocker.run` with a token. While the client lives,
-it renews a ticket with that token on every host (run_heartbeat.py); `gc` removes runs without a live
-ticket."""
+after it. Every container of a run has the label `hvdocker.run` with a token. While the `run` command is alive, it
+renews a ticket with that token on the hosts (run_heartbeat.py). `gc` removes runs without a live ticket."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from hvdocker.units import pluralize
 if TYPE_CHECKING:
     from hvdocker.jobs.results.merge import FetchedFiles
 
-# Removing the cluster waits for locks at least this long. Others hold a lock for seconds.
+# The removal of the cluster waits at least this long for locks. Other commands hold a lock only for seconds.
 CLEANUP_LOCK_WAIT_S = 120.0
 
 
@@ -51,9 +51,10 @@ CLEANUP_LOCK_WAIT_S = 120.0
 class RunReport:
     """How a run ended.
 
-    `error` is the error of the run itself, `cleanup_error` the one of fetching or removing afterwards.
-    `is_kept` says that the cluster is still there, `is_asked_to_keep` that `--keep` asked for it,
-    `may_be_running` that the job may still run. `planned` is the report of `up` in a dry run."""
+    `job` is the id of the job, empty if none was started. `error` is the error of `up`, `train` or the job.
+    `cleanup_error` is the error of fetching the results or removing the cluster afterwards. `is_kept` means that the
+    cluster is still there, `is_asked_to_keep` that `--keep` asked for this. `may_be_running` means that the job's
+    end was not seen. `planned` is the report of `up` in a dry run."""
 
     located: Located
     job: str = ""
@@ -68,7 +69,7 @@ class RunReport:
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """The hosts of the job; empty before it started."""
+        """The hosts of the job. Empty unless `train` returned a report."""
         return self.train.placement.hosts if self.train else ()
 
     @property
@@ -85,7 +86,7 @@ class RunReport:
 
     @property
     def leftover_hint(self) -> str | None:
-        """A hint how to reach or remove what is still there; None where nothing is left."""
+        """A hint with the commands that watch the job or remove the cluster. None if nothing is left on hosts."""
         if self.may_be_running:
             then = f"then give everything back: {self.down_command}"
             return f"the job may go on; watch it: {self.logs_command}; {then}"
@@ -120,7 +121,8 @@ def run(
 ) -> RunReport:
     """Run one job on a cluster of its own.
 
-    Raises only as long as nothing was made on a host. Later errors are in the report."""
+    Raises an error only if nothing was created on a host yet. Later errors are in the report. `keep` is the value
+    of `--keep`: never, failed or always."""
     check_keep(keep)
     inputs = prepare_inputs(env, located, request)
     own = named(env, located, names.run_cluster(located.inventory.cluster, env.entropy(4)))
@@ -136,7 +138,8 @@ def run(
         with verbs.heartbeat(env, own, claim, _slots_text(request), wanted.exclude if wanted else ()):
             report = _Run(env, own, _on_all_slots(inputs), keep, viewer, options, verbs, hooks).execute()
     except KeyboardInterrupt:
-        # Ctrl-C while the tickets are removed: they expire by themselves, and the report is still wanted.
+        # If there is a report, Ctrl-C came while the tickets were removed. Tickets expire by themselves, so the
+        # report is returned nevertheless.
         if report is None:
             raise
     assert report is not None, "a run that ended has a report"
@@ -144,8 +147,10 @@ def run(
 
 
 def final_error(report: RunReport) -> BaseException | None:
-    """Return the error that the run exits with, or None. Where possible its `fix` names what is left behind,
-    or where the fetched logs are."""
+    """Return the error with which the `run` command exits, None if there was none.
+
+    If something is left on hosts, the error's `fix` becomes the hint how to remove it. Otherwise, if the job failed,
+    commands in `fix` that read logs from hosts are replaced by the paths of the fetched logs."""
     error = report.error or report.cleanup_error
     if can_take_fix(error) and report.leftover_hint and report.down_command not in (error.fix or ""):
         error.fix = report.leftover_hint
@@ -163,12 +168,12 @@ def _with_local_logs(fix: str, report: RunReport) -> str:
 
 
 def can_take_fix(error: BaseException | None) -> TypeGuard[HvdockerError]:
-    """Return whether the error can take a `fix`: HostErrors show the one of each host instead."""
+    """Return whether `fix` can be set on the error. It cannot on HostErrors, which show the `fix` of each host."""
     return isinstance(error, HvdockerError) and not isinstance(error, HostErrors)
 
 
 def _slot_request(located: Located, inputs: JobInputs) -> SlotRequest | None:
-    """Return the request for slots, or None for all slots."""
+    """Return the slots that the user requests with flags of `run`, None for all slots."""
     wanted, elastic = inputs.request.slot_flags, inputs.resilience.elastic
     if wanted.is_empty and elastic is None:
         return None
@@ -176,8 +181,9 @@ def _slot_request(located: Located, inputs: JobInputs) -> SlotRequest | None:
 
 
 def _on_all_slots(inputs: JobInputs) -> JobInputs:
-    """Return the inputs without slot flags: `up` applies these, and the job takes all slots of its cluster.
-    `-H` applies to both."""
+    """Return the inputs of `train` without slot flags, so that the job takes all slots of its cluster.
+
+    `up` has already applied these flags to the cluster. `-H` applies to both: inputs with `-H` are not changed."""
     if inputs.request.hosts:
         return inputs
     nothing = replace(inputs.request, np=None, strategy=None, gpu=None, include=None, exclude=None)
@@ -290,8 +296,10 @@ class _Run:
         report.complain()
 
     def _only_used_hosts(self) -> Located:
-        """Return the inventory with only the hosts on which something was made. Others may be unreachable
-        and have nothing of the run. Workers of a local cluster are one machine, so all are kept."""
+        """Return `located` with only the hosts on which `up` planned to change something.
+
+        Other hosts have nothing of the run and may be unreachable. All workers of a local cluster are kept, because
+        they are on one machine."""
         inventory = self.located.inventory
         used = tuple(host for host in inventory.hosts if host.name in (self.hosts or ()))
         if inventory.is_local or not used:
@@ -311,8 +319,9 @@ class _Run:
             self.report.is_kept = True
 
     def _clean_up(self, work: Callable[[], None]) -> bool:
-        """Run `work` after the job has ended; only a second Ctrl-C abandons it. Return whether it
-        succeeded."""
+        """Run `work`, which fetches the results or removes the cluster, and return whether it succeeded.
+
+        Only a second Ctrl-C interrupts it. Its error is stored in the report."""
         text = f"everything is being given back; Ctrl-C again leaves it as it is: {self.report.down_command}"
         try:
             finish_despite_ctrl_c(work, lambda: self.env.listener(Event("note", text)))

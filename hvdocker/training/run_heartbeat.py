@@ -1,7 +1,7 @@
-"""Renew the tickets of a run for as long as its client lives, on separate connections.
+"""Renews the tickets of a `run` on its hosts while the `run` command is alive, over connections of its own.
 
-Tickets lie on the hosts that have the containers, because inventories of different users name different
-hosts."""
+`gc` removes the containers of runs without a live ticket. Every host that may have containers of the run has a
+ticket, because inventories of different users name different hosts: `gc` may see only some hosts of the run."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from hvdocker.transport.session import connected, reopen_link
 
 @contextmanager
 def run_heartbeat(env: Env, located: Located, claim: Claim, wish: str, without: Collection[str] = ()) -> Iterator[None]:
-    """Renew a ticket (kind `runs`) on all reachable hosts except `without`; the others get no containers of
-    the run.
+    """Renew a ticket of the run on all reachable hosts until the block ends. Lost links are opened again.
 
-    Links that are lost are opened again. Hosts of a local cluster are one machine and get one ticket."""
+    `wish` is the request as text, for other users to read. The hosts `without` get no ticket, because they get no
+    containers of the run. All workers of a local cluster are on one machine, which gets one ticket."""
     from hvdocker.locks.heartbeat import heartbeat_on_all_hosts
     from hvdocker.transport.reconnecting_link import ReconnectingLink
 

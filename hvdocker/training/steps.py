@@ -14,9 +14,9 @@ from hvdocker.units import show_bytes
 class WriteJobFile(Step):
     """Write job.json, or another JSON file of the job (`name`), into the job's folder on a host.
 
-    `from_caller` names the variables whose values came from the caller's environment: a script reads them
-    there again. `is_shared`: the container's user is not the SSH user and must be able to
-    read it."""
+    `from_caller` names the variables whose values came from the caller's environment. If the plan is printed as a
+    shell script, the script reads these values from its own environment instead of containing them. `is_shared`:
+    the container's user is not the SSH user and must be able to read the file."""
 
     folder: str
     content: str
@@ -30,7 +30,7 @@ class WriteJobFile(Step):
 
 @dataclass(frozen=True)
 class WritePatch(Step):
-    """Write the patch of the code against its commit into the job's folder on a host."""
+    """Write code.patch, the changes of the code since its git commit, into the job's folder on a host."""
 
     folder: str
     content: bytes
@@ -41,8 +41,10 @@ class WritePatch(Step):
 
 @dataclass(frozen=True)
 class CreateMaster(Step):
-    """Create the job's master on its head, without starting it. `worker` is the head's worker, which has the
-    SSH key."""
+    """Create the job's master on its head, without starting it.
+
+    `worker` is the worker on the head, from which the SSH key is copied. `launcher` and `command` are the command
+    lines of the launcher and of the ranks. They are only shown to the user."""
 
     spec: ContainerSpec
     worker: str

@@ -26,7 +26,9 @@ from hvdocker.transport.session import Session, connected
 def train(
     env: Env, located: Located, request: TrainRequest, viewer: Viewer, inputs: JobInputs | None = None
 ) -> TrainReport:
-    """Run a job. `inputs` is the prepared request, if the caller has prepared it already."""
+    """Run a job to its end, or only start it if it is detached. Launch it again if it loses its head.
+
+    `inputs` is the result of `prepare_inputs`, if the caller has called that already."""
     inputs = inputs or prepare_inputs(env, located, request)
     relaunch: Relaunch | None = None
     while True:
@@ -40,7 +42,10 @@ def train(
 def _once(
     env: Env, located: Located, session: Session, inputs: JobInputs, viewer: Viewer, relaunch: Relaunch | None
 ) -> TrainReport | Relaunch:
-    """Return how the job ended; or, if its head was lost and restarts are left, how it is launched again."""
+    """Launch the job once and follow it to its end. Return a report on it.
+
+    Return a Relaunch instead if the job lost its head and has restarts left. A detached job is not followed, and in
+    a dry run nothing is launched."""
     request = inputs.request
     if request.is_dry_run:
         return decide(env, located, session, inputs, viewer).report

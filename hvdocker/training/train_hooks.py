@@ -11,18 +11,18 @@ from hvdocker.training.report import Started, Viewer
 
 
 class TrainHooks:
-    """The hooks of one job. They get its id and its hosts once it has started."""
+    """The user's hooks of one job. Hooks that run after the job has started are given its id and its hosts."""
 
     def __init__(self, hooks: Hooks) -> None:
         self._hooks = hooks
 
     @contextmanager
     def around(self, viewer: Viewer, tells_failure: bool = True) -> Iterator[None]:
-        """Run pre-train, then the body, then post-train.
+        """Run the hook pre-train, then the block, then the hook post-train.
 
-        post-train runs when the job has ended, successfully or not, or was detached. It does not run if the
-        job may still be running because its end was not seen. `tells_failure` says whether on-failure runs
-        too."""
+        post-train runs if the job has ended, successfully or not, or was detached. It does not run if the job's end
+        was not seen, because the job may still be running. With `tells_failure` the hook on-failure runs after an
+        error."""
         self._listen(viewer)
         try:
             self._hooks.before("train")

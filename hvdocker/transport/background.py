@@ -15,7 +15,8 @@ _POLL_S = 0.2
 
 
 class BackgroundThreads:
-    """Reusable daemon threads. The semaphore counts the idle threads that no queued task has claimed."""
+    """Daemon threads that are reused for later tasks. `_free` counts the idle threads that no queued task has
+    claimed."""
 
     def __init__(self, kept_s: float = IDLE_THREAD_S) -> None:
         self._kept_s = kept_s
@@ -42,7 +43,8 @@ class BackgroundThreads:
 
 
 class UninterruptedTask:
-    """Work in its own thread: KeyboardInterrupt occurs in the main thread only."""
+    """Work that Ctrl-C cannot cut off, because it runs in its own thread: Python raises KeyboardInterrupt only
+    in the main thread."""
 
     def __init__(self, work: Callable[[], object]) -> None:
         self._work = work
@@ -78,7 +80,8 @@ class UninterruptedTask:
 
 
 def run_uninterrupted(work: Callable[[], object]) -> None:
-    """Run the work to its end despite Ctrl-C, then raise its error, else the KeyboardInterrupt."""
+    """Run the work to its end despite Ctrl-C. Afterwards raise the error of the work, if there is one, else
+    KeyboardInterrupt if Ctrl-C was pressed."""
     task, interrupts = UninterruptedTask(work), list[KeyboardInterrupt]()
     while not task.is_over:
         try:

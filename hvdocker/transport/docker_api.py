@@ -1,9 +1,10 @@
 """The Docker SDK on sockets that hvdocker opens itself: channels of an SSH connection.
 
-The layers are requests → an adapter → a urllib3 pool → an HTTP connection whose socket is a new channel. The
-base URL contains `ssh`, which makes the SDK read hijacked streams (attach, exec) from the channel. When a
-connection breaks, the SDK's own streams (events, followed logs) just end without an error: a reader of one
-has to check afterwards whether the container ended."""
+The SDK sends its HTTP requests with `requests`. `_Adapter` passes them to `_Pool` (urllib3), whose
+`_Connection`s each use a new channel as their socket. The base URL contains `ssh`, which makes the SDK read
+hijacked streams (attach, exec) from the channel. When the SSH connection breaks, streams that the SDK reads
+itself (events, followed logs) end without an error. Code that reads such a stream has to check afterwards
+whether the container ended."""
 
 from __future__ import annotations
 
@@ -34,7 +35,9 @@ Dial = Callable[[], Any]  # Any: a paramiko Channel, which is a socket in all bu
 
 
 class EngineClient(APIClient):  # type: ignore[misc]  # untyped base
-    """An API client that takes the engine's version from a ping and reads the complete output of an exec."""
+    """A Docker API client that reads the complete output of an exec, which the SDK's own client does not.
+
+    `engine_version` is the Docker version from a ping, or `?` if the ping did not name it."""
 
     engine_version = "?"
 
@@ -53,7 +56,8 @@ class EngineClient(APIClient):  # type: ignore[misc]  # untyped base
 
 
 def _frames(response: Any) -> Iterator[tuple[int, bytes]]:
-    """Yield the output of a command without a terminal, in pieces with the number of their stream."""
+    """Yield (stream number, data) for each piece of output of a command that runs without a terminal. The number
+    tells standard output from standard error."""
     buffer = response.raw._fp.fp
     try:
         while len(head := buffer.read(8)) == 8:
@@ -64,8 +68,8 @@ def _frames(response: Any) -> Iterator[tuple[int, bytes]]:
 
 
 def engine_client(dial: Dial) -> EngineClient:
-    """Return an API client that gets every connection from `dial()` and speaks the newest API version that
-    both sides know."""
+    """Return an API client that calls `dial()` for every new connection to the engine. It speaks the newest API
+    version that the SDK and the engine both know."""
     # The SDK's constructor wants an address; it is replaced before anything is sent.
     client = EngineClient(base_url="tcp://localhost:1", version=DEFAULT_DOCKER_API_VERSION, timeout=TIMEOUT_S)
     client.base_url = BASE_URL
@@ -81,7 +85,8 @@ def local_client(socket_url: str) -> EngineClient:
 
 
 def _agree_on_version(client: EngineClient) -> EngineClient:
-    """Set both versions from the headers of a ping. `/version` is slow: it starts runc and other programs."""
+    """Set the client's API version and `engine_version` from the headers of a ping, and return the client. A
+    request to `/version` would be slow, because the engine then starts runc and other programs."""
     answer = client.get(client._url("/_ping", versioned_api=False), timeout=TIMEOUT_S)
     client._raise_for_status(answer)
     offered = answer.headers.get("Api-Version") or client.version(api_version=False)["ApiVersion"]
@@ -118,8 +123,8 @@ class _Pool(urllib3.connectionpool.HTTPConnectionPool):  # type: ignore[misc]  #
         return _Connection(self._dial)
 
     def _get_conn(self, timeout: float | None = None) -> _Connection:
-        """Return an idle connection whose channel is still open, else a new one. urllib3's own check calls
-        `fileno()`, which makes paramiko open a pipe for every channel."""
+        """Return an idle connection whose channel is still open, else a new connection. This replaces urllib3's
+        check for closed connections, which calls `fileno()` and so makes paramiko open a pipe for every channel."""
         while True:
             try:
                 connection = self.pool.get(block=False)

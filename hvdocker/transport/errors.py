@@ -36,7 +36,8 @@ def connecting(name: str, target: str, pasteable: str, timeout_s: float) -> Iter
 
 
 def _connect_failure(error: Exception, target: str, timeout_s: float) -> tuple[str, str, str] | None:
-    """Return the failed phase (see HostUnreachable), message and fix; None for other kinds of errors."""
+    """Return (failed phase, message, fix) for an error of SSH or a socket, and None for any other error. The
+    phases are listed at HostUnreachable."""
     if isinstance(error, socket.gaierror):
         what = f"the name {host_of(target)} does not resolve"
         return "resolves", what, "write its address into the inventory, as in `host: 10.0.0.12`, or mend DNS"
@@ -83,8 +84,8 @@ def known_hosts_name(target: str) -> str:
 
 
 def ssh_copy_id_command(target: str, error: Exception) -> str:
-    """Return the ssh-copy-id command for the target. The user name is taken from the text that `auth.py`
-    puts at the front of its error."""
+    """Return the ssh-copy-id command that installs the user's key on the target. The SSH user is read from the
+    beginning of the error's text, where `auth.py` puts it."""
     host, port = host_of(target), target.rpartition(":")[2]
     found = re.match(r"user ([^;:\s]+)[;:]", str(error))
     user = f"{found[1]}@" if found else ""
@@ -114,9 +115,10 @@ _CONNECTION_LOST_ERRNOS = frozenset(
 
 @contextmanager
 def translating_errors(name: str, what: str) -> Iterator[None]:
-    """Translate errors while an open link is used: engine errors, refused channels and lost connections.
+    """Translate errors while an open link is used: engine errors, refused channels and lost connections become
+    HvdockerErrors.
 
-    `name` is the host, `what` the work under way, as it is to appear in the message."""
+    `name` is the host. `what` describes the work under way and becomes part of the message."""
     from docker.errors import APIError, DockerException
     from requests.exceptions import RequestException
 

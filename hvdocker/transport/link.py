@@ -1,4 +1,5 @@
-"""The interface to a host: commands, streams and the Docker engine over one connection. Opens nothing."""
+"""The interface to a host: commands, streams and the Docker engine over one connection. This file opens no
+connection itself."""
 
 from __future__ import annotations
 
@@ -35,20 +36,23 @@ class CommandResult:
 
 
 class HostLink(Protocol):
-    """One open connection to one host. Everything runs over it, and closing it ends everything."""
+    """One open connection to one host. Commands, streams and requests to the engine all use this connection, and
+    all end when it is closed. `name` is the host's name in the inventory."""
 
     name: str
 
     def run(
         self, command: Command, stdin: Iterable[bytes] | None = None, timeout_s: float | None = COMMAND_TIMEOUT_S
     ) -> CommandResult:
-        """Run a command to its end. A non-zero exit is a normal result; a lost host raises an error.
+        """Run a command to its end. A non-zero exit is a normal result. A lost connection raises
+        HostUnreachable, a command that takes longer than `timeout_s` raises CommandTimeout.
 
-        The time limit does not apply with `stdin`: sending may take any time."""
+        With `stdin` there is no time limit, because sending a large input may take any time."""
         ...
 
     def stream(self, command: Command) -> Iterator[bytes]:
-        """Yield standard output as it arrives; raise an error at the end if the command failed."""
+        """Run a command and yield its standard output as it arrives. Raise an error at the end if the command
+        exited non-zero."""
         ...
 
     def engine(self) -> APIClient:
@@ -56,9 +60,11 @@ class HostLink(Protocol):
         ...
 
     def greeting(self, address: str, port: int, timeout_s: float) -> bytes | None:
-        """Connect from the host to a server and return the first bytes that it sends (an SSH banner).
+        """Connect from the host to a server at `address` and return the server's first bytes, such as an SSH
+        banner.
 
-        Empty if no server answers, None if this link cannot find out. It starts no process on the host."""
+        Return empty bytes if no server answers, and None if the check is impossible, because the host's sshd
+        forbids forwarding. No process is started on the host."""
         ...
 
     def pasteable(self, command: Command) -> str:
@@ -76,14 +82,16 @@ def run_or_raise(
     fix: str | None = None,
     timeout_s: float | None = COMMAND_TIMEOUT_S,
 ) -> CommandResult:
-    """Run a command; a non-zero exit raises an error with the command and its last lines of output."""
+    """Run a command and return its result. A non-zero exit raises an error with the message `what`, the command,
+    its last lines of output and the suggested `fix`."""
     result = link.run(command, stdin, timeout_s)
     raise_if_failed(link, result, what, fix)
     return result
 
 
 def raise_if_failed(link: HostLink, result: CommandResult, what: str, fix: str | None = None) -> None:
-    """Raise an error with the command and its last lines of output if it exited non-zero."""
+    """Raise an error if the command of `result` exited non-zero. The error has the message `what`, the command,
+    its last lines of output and the suggested `fix`."""
     if result.code != 0:
         raise HvdockerError(
             f"{what} (exit {result.code})",

@@ -87,7 +87,8 @@ class LocalLink:
 
 
 def _spool_stdin(stdin: Iterable[bytes] | None) -> IO[bytes] | None:
-    """Copy the standard input of a command into a temporary file: a data set need not fit into memory."""
+    """Copy the standard input for a command into a temporary file and return the open file. A file is used
+    because the input, a data set for example, may not fit into memory."""
     if stdin is None:
         return None
     spool = tempfile.TemporaryFile()  # noqa: SIM115  # the caller closes it
@@ -98,7 +99,7 @@ def _spool_stdin(stdin: Iterable[bytes] | None) -> IO[bytes] | None:
 
 
 def local_engine() -> APIClient | None:
-    """Return a client of the controller's engine, or None: the controller need not have an engine."""
+    """Return a client of the controller's Docker engine, or None if no engine answers there."""
     try:
         return _open_local_engine()
     except HvdockerError:

@@ -12,8 +12,8 @@ from typing import NoReturn
 
 
 def home_override() -> Path | None:
-    """Return the home in $HOME if it differs from the user's entry in passwd, else None. OpenSSH's client
-    uses the entry in passwd, hvdocker $HOME."""
+    """Return the folder in $HOME if it differs from the user's home in passwd, else None. If they differ,
+    hvdocker uses $HOME but OpenSSH's client uses the home in passwd."""
     try:
         listed = Path(pwd.getpwuid(os.getuid()).pw_dir)
     except KeyError:

@@ -15,7 +15,8 @@ MAX_THREADS = 30
 
 @dataclass(frozen=True)
 class HostOutcomes(Generic[T]):
-    """Results and errors by name. A name whose work did not begin or did not finish is in neither."""
+    """Results (`done`) and errors (`failed`) by host name. A host is in neither mapping if its work did not
+    begin or did not finish."""
 
     done: Mapping[str, T]
     failed: Mapping[str, HvdockerError]
@@ -33,11 +34,12 @@ def for_each_host(
     on_interrupt: Callable[[], None] = lambda: None,
     most_at_once: int = MAX_THREADS,
 ) -> HostOutcomes[T]:
-    """Run `work(name)` for every name and return results and errors. Only HvdockerErrors are collected.
+    """Run `work(name)` for every name, in threads, and return results and errors. HvdockerErrors are collected;
+    any other exception is raised.
 
-    With `stop_at_first` (creation) work that has not begun when the first error occurs is left out, and work
-    under way is finished; otherwise (removal) all work is done. Ctrl-C calls `on_interrupt` and raises when
-    all threads have ended."""
+    With `stop_at_first` (for work that creates things) the first error cancels all work that has not begun; work
+    under way is finished. Otherwise (for work that removes things) all work is done despite errors. Ctrl-C calls
+    `on_interrupt`, waits until all threads have ended and then raises KeyboardInterrupt."""
     order = list(names)
     if not order:
         return HostOutcomes({}, {})
@@ -56,8 +58,9 @@ def for_each_host(
 
 
 def for_each_host_within(names: Iterable[str], work: Callable[[str], T], seconds: float) -> HostOutcomes[T]:
-    """Like `for_each_host`, but return after `seconds`. Work that is not done by then is in neither mapping;
-    its thread runs on until its link is closed."""
+    """Run `work` like `for_each_host`, but return after `seconds` at the latest. A host whose work is not done
+    by then is in neither mapping of the result; its thread runs on until the work ends, for example because the
+    link is closed."""
     order = list(names)
     if not order:
         return HostOutcomes({}, {})
@@ -71,7 +74,7 @@ def for_each_host_within(names: Iterable[str], work: Callable[[str], T], seconds
 
 
 def _outcomes(futures: Mapping[str, Future[T]]) -> HostOutcomes[T]:
-    """Collect results and errors of the futures that were not cancelled; raise any error that is not ours."""
+    """Collect results and HvdockerErrors of the futures that were not cancelled. Raise any other error."""
     done: dict[str, T] = {}
     failed: dict[str, HvdockerError] = {}
     for name, future in futures.items():
@@ -88,9 +91,11 @@ def _outcomes(futures: Mapping[str, Future[T]]) -> HostOutcomes[T]:
 
 
 def _drain(pool: ThreadPoolExecutor, futures: Collection[Future[T]]) -> None:
-    """Cancel what has not begun and wait for the rest, even if Ctrl-C is pressed again: no thread may create
-    something after the rollback began. Waits for futures first, because Python 3.11 regards a thread as
-    ended when joining it is interrupted."""
+    """Cancel the work that has not begun and wait until all other work has ended, even if Ctrl-C is pressed
+    again. A thread that runs on could create something after the rollback began.
+
+    The futures are waited for before the threads, because Python 3.11 regards a thread as ended if Ctrl-C
+    interrupts the wait for this thread."""
     while True:
         try:
             pool.shutdown(wait=False, cancel_futures=True)

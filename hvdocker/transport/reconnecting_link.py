@@ -1,4 +1,5 @@
-"""A link for short commands over days, which is reopened when it was lost."""
+"""A link that is kept for days and reopened when its connection was lost. It serves short commands such as the
+renewal of tickets during a run."""
 
 from __future__ import annotations
 

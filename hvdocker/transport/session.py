@@ -55,9 +55,9 @@ def connected(env: Env, located: Located, accept_new: bool = False, must_all: bo
 
 
 def _open_all(env: Env, located: Located, accept_new: bool) -> Session:
-    """Connect to all hosts. Ask about unknown host keys and key files with a passphrase once for all hosts,
-    then retry these hosts; a further round is needed only if a jump host had to be trusted or unlocked
-    first."""
+    """Connect to all hosts. Ask the user once, for all hosts together, about unknown host keys and about
+    passphrases, then try the affected hosts again. Repeat this while a new try leads to a new question: a host
+    whose key was just accepted may need a passphrase, and a jump host is asked about before the host behind it."""
     from hvdocker.transport.pool import for_each_host
     from hvdocker.transport.ssh.connect import Credentials
 
@@ -103,7 +103,8 @@ def reopen_link(env: Env, located: Located, name: str) -> HostLink:
 def _accept_host_keys(
     env: Env, failed: Mapping[str, HvdockerError], accept_new: bool, accepted: set[tuple[str, str]]
 ) -> set[str]:
-    """Return the hosts whose new keys the user accepts; add these to known_hosts and to `accepted`."""
+    """Ask the user to trust the unknown host keys among the errors in `failed` (`accept_new`: trust them without
+    asking). Add trusted keys to known_hosts and to `accepted`, and return their hosts."""
     unknown = {name: error for name, error in failed.items() if isinstance(error, UnknownHostKey)}
     if not unknown or not _may_trust(env, list(unknown.values()), accept_new):
         return set()
@@ -113,7 +114,9 @@ def _accept_host_keys(
 
 
 def _unlock_key_files(env: Env, failed: Mapping[str, HvdockerError]) -> set[str]:
-    """Return the hosts whose key files the user unlocked; change the error of the others to say why not."""
+    """Ask for the passphrases that the errors in `failed` say are missing, and return the hosts whose key file
+    was unlocked. The error of any other such host is changed to say that no passphrase fitted. Do nothing if the
+    user cannot be asked."""
     locked = {name: error for name, error in failed.items() if isinstance(error, PassphraseRequired)}
     if not locked or not env.is_interactive:
         return set()

@@ -43,7 +43,8 @@ ExplainFlag = Annotated[
 
 
 def explanation_printer(progress: Progress, is_wanted: bool) -> Callable[[Explanation], None] | None:
-    """Return the function that prints an explanation on stderr; None without `--explain`."""
+    """Return the function that prints on stderr why the slots were chosen. Return None without `--explain`
+    (`is_wanted`)."""
     if not is_wanted:
         return None
     from hvdocker.console.style import err

@@ -50,7 +50,7 @@ SkipHooksFlag = Annotated[
 
 
 def refuse_rest(ctx: typer.Context) -> None:
-    """Raise UsageProblem if there are words after `--`: only verbs that run a user's command take them."""
+    """Raise UsageProblem if there are words after `--`. Verbs that take no such words call this."""
     if ctx.obj is not None and ctx.obj.rest:
         from hvdocker.errors import UsageProblem
 
@@ -58,7 +58,8 @@ def refuse_rest(ctx: typer.Context) -> None:
 
 
 def one_inventory(argument: Path | None, flag: Path | None) -> Path | None:
-    """Return the inventory, given as an argument or as `-i`, or None. Raises UsageProblem if it is both."""
+    """Return the inventory that the user gave as an argument or with `-i`, or None. Raises UsageProblem if both are
+    given."""
     if argument and flag:
         from hvdocker.errors import UsageProblem
 

@@ -1,5 +1,5 @@
 """The containers of a cluster. Pure.
 
-`roles.py` has the specifications of worker and doctor containers; the master's is in training/plan.
-`ssh_files.py` writes the SSH configuration of a cluster, and `files.py` says which files a container gets
-before it starts, or later when members change."""
+`roles.py` has the specifications of workers and of the containers of `doctor`; that of the master is in
+training/plan. `ssh_files.py` renders the SSH files of a cluster. `files.py` says which files a worker or master
+gets before it starts, and which are written again when workers are added or removed."""

@@ -1,4 +1,4 @@
-"""Says which files a worker and a master get, before they start and when the members change. Pure."""
+"""Says which files a worker and a master get: before they start, and when workers are added or removed. Pure."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ def trust_files(
     host_keys: Mapping[str, str],
     client_public: str,
 ) -> list[FileSpec]:
-    """Return the SSH files that change when workers come or go. None of them is secret."""
+    """Return the SSH files of a worker that change when workers are added or removed. None of them is secret.
+
+    `members` are all workers of the cluster. `host_keys` are their public host keys, by host."""
     return [
         FileSpec("ssh/config", render_ssh_config(template, cluster, members, port)),
         FileSpec("ssh/known_hosts", known_hosts(members, host_keys, port)),
@@ -33,16 +35,16 @@ def trust_files(
 
 
 def master_update_files(trust: Iterable[FileSpec], job_hosts: Sequence[JobHost]) -> list[FileSpec]:
-    """Return the files to write into a master while its job runs.
+    """Return the files to write into a running master when workers are added or removed.
 
-    These are the SSH config and known_hosts, and for an elastic job (`job_hosts` is not empty) its hosts. The
-    host list comes last, so that a reader that finds a new host in it already has the host's key."""
+    These are the SSH config and known_hosts out of `trust`, and for an elastic job hosts.json with its `job_hosts`.
+    hosts.json comes last, so that the supervisor, when it finds a new host there, already has the host's key."""
     known = [file for file in trust if file.path in MASTER_SSH_FILES]
     return [*known, FileSpec(HOSTS_FILE, hosts_text(job_hosts))] if job_hosts else known
 
 
 def hosts_text(job_hosts: Iterable[JobHost]) -> str:
-    """Return the text of hosts.json, which the supervisor reads when it changes."""
+    """Return the text of hosts.json, the current hosts of an elastic job. The supervisor reads each change."""
     return json.dumps({"hosts": [job_host.as_json() for job_host in job_hosts]}) + "\n"
 
 
@@ -54,7 +56,9 @@ def container_folders() -> list[FileSpec]:
 def worker_files(
     trust: Iterable[FileSpec], client_private: str, host_private: str, address: str, port: int, uid: int
 ) -> list[FileSpec]:
-    """Return all files that a new worker gets between create and start, private keys included."""
+    """Return all files that a new worker gets after it is created and before it is started.
+
+    `trust` are the files of `trust_files`. The private keys and the sshd configuration are added here."""
     return [
         *container_folders(),
         *trust,
@@ -64,7 +68,7 @@ def worker_files(
     ]
 
 
-# In a master, below /run/hvdocker: the current hosts of its job, if they differ from those in job.json.
+# In a master, below /run/hvdocker: the current hosts of its elastic job. Missing until `up` updates the master.
 HOSTS_FILE = "hosts.json"
 # The files that a master gets from the worker of its head.
 MASTER_SSH_FILES = ("ssh/config", "ssh/known_hosts", "ssh/id_ed25519")

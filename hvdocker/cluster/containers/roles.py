@@ -56,9 +56,10 @@ def worker_spec(inventory: Inventory, place: HostPlan, maker: Maker) -> Containe
 
 
 def doctor_spec(inventory: Inventory, place: HostPlan, maker: Maker, has_sshd: bool, seconds: int) -> ContainerSpec:
-    """Like a worker, but without mounts and devices, and it ends by itself after `seconds`.
+    """Return the specification of a container in which `doctor` runs checks.
 
-    Without `has_sshd` it only sleeps, because another process has the worker port."""
+    It is like a worker, but has no mounts and no GPUs, and ends by itself after `seconds`. Without `has_sshd` it
+    only sleeps: then another process on the host, perhaps the cluster's worker, has the worker port."""
     waiting = (names.IMAGE_ENTRYPOINT[0], "worker") if has_sshd else ("sleep", str(seconds))
     return ContainerSpec(
         name=names.doctor_name(inventory.cluster),
@@ -94,10 +95,11 @@ def binds(inventory: Inventory, place: HostPlan) -> tuple[str, ...]:
 
 
 def shm_bytes(inventory: Inventory, place: HostPlan) -> int:
-    """Return half of the host's memory, at most 16 GB; workers on one machine share that half.
+    """Return the size of a container's /dev/shm: that of the inventory, else half of the host's memory.
 
-    Rounded down to 64 MiB: the memory that a kernel reports changes a little between boots, and that must
-    not change the container's fingerprint."""
+    Workers of a local cluster share that half of the machine's memory. Each gets at most 16 GiB and at least
+    64 MiB, rounded down to a multiple of 64 MiB: the memory that a kernel reports changes a little between boots,
+    and this must not change the container's fingerprint."""
     if inventory.shm_bytes:
         return inventory.shm_bytes
     half = place.seen.engine.memory_bytes // (2 * place.workers_on_machine)

@@ -21,7 +21,9 @@ class ClusterMember:
 
 
 def render_ssh_config(template: str, cluster: str, members: Iterable[ClusterMember], port: int) -> str:
-    """Render the client's SSH config from the Jinja template."""
+    """Return the SSH client config with which a worker or master logs in to all `members`.
+
+    `template` is the text of templates/ssh_config.j2."""
     import jinja2  # costs 25 ms, which --help and completion do not need
 
     environment = jinja2.Environment(
@@ -31,7 +33,9 @@ def render_ssh_config(template: str, cluster: str, members: Iterable[ClusterMemb
 
 
 def known_hosts(members: Iterable[ClusterMember], host_keys: Mapping[str, str], port: int) -> str:
-    """Return a known_hosts file with one pinned key per worker, under the address that the launcher uses."""
+    """Return a known_hosts file with the host key of every worker, under its training address.
+
+    `host_keys` are the public host keys, by host."""
     lines = []
     for member in members:
         shown = member.address if port == 22 else f"[{member.address}]:{port}"
@@ -48,9 +52,9 @@ def authorized_keys(client_public: str, members: Iterable[ClusterMember]) -> str
 def sshd_config(address: str, port: int, uid: int) -> str:
     """Return the configuration of a worker's sshd.
 
-    Everything that ranks do not need is off, written out even if off is OpenSSH's default. There is no
-    Subsystem (SFTP) and no AcceptEnv. ClientAliveInterval is short, because sshd checks its client only after
-    the connection was silent for the whole interval."""
+    Every feature that ranks do not need is turned off, explicitly even if off is OpenSSH's default. There is no
+    Subsystem (SFTP) and no AcceptEnv. ClientAliveInterval is short, because sshd checks whether its client is alive
+    only after the connection was silent for the whole interval."""
     return f"""\
 Port {port}
 ListenAddress {address}

@@ -14,18 +14,18 @@ from hvdocker.observe.state import ClusterState, HostSeen
 from hvdocker.placement.host_plan import HostPlan
 from hvdocker.placement.scope import ClusterScope, current_scope
 
-# For --local. A fixed address needs a network with a configured subnet, so Docker cannot choose it. This
-# range is reserved for benchmarks: no LAN uses it.
+# Subnets for the network of a local cluster (--local). Its workers have fixed addresses, which Docker allows only
+# in a network with a configured subnet. This range is reserved for benchmarks, so no LAN uses it.
 _LOCAL_SUBNETS = tuple(f"198.18.{third}.0/24" for third in range(200, 250))
 
 ALL_IPV4 = ipaddress.ip_network("0.0.0.0/0")
 
 
 def host_plans(inventory: Inventory, state: ClusterState, scope: ClusterScope | None = None) -> dict[str, HostPlan]:
-    """Return the plan of every host of the cluster, in the inventory's order.
+    """Return the HostPlan of every observed host of the cluster, in the inventory's order.
 
-    `scope` says which hosts and slots the cluster gets; by default those that it has. Raises if a host has
-    no training address."""
+    `scope` says which hosts and slots the cluster gets. None means those that the existing cluster has. Raises if a
+    host has no address in the training network."""
     scope = scope or current_scope(inventory, state)
     port = choose_port(inventory, state)
     members = {name: seen for name, seen in state.hosts.items() if name in scope.shares}
@@ -43,9 +43,9 @@ def host_plans(inventory: Inventory, state: ClusterState, scope: ClusterScope | 
 def shared_homes(inventory: Inventory, state: ClusterState) -> frozenset[str]:
     """Return the hosts that share their home folder with another host.
 
-    These are local workers of one machine, and hosts whose homes are on one network file system (its device
-    is written server:/path). If the other host is not observed now, an existing cluster folder that ends with
-    the host's name shows it, because only shared homes have the name in the path."""
+    Workers of a local cluster always do. Other hosts do if their homes are on one network file system, which is
+    known by a device of the form server:/path. The other host may not be observed now. Then the existing cluster
+    folder shows it: its path ends with the host's name only in a shared home."""
     devices = [(seen.home_device, seen.home) for seen in state.hosts.values()]
     return frozenset(
         name
@@ -84,7 +84,9 @@ def _host_plan(
 
 
 def choose_port(inventory: Inventory, state: ClusterState) -> int:
-    """Return the inventory's port, else the existing cluster's, else the first that is free on every host."""
+    """Return the port of the workers' sshd: the inventory's, else that of existing workers, else a free one.
+
+    A free port is the first from DEFAULT_PORT that is free on every host. A local cluster gets DEFAULT_PORT."""
     if inventory.port:
         return inventory.port
     for worker in state.workers().values():
@@ -97,7 +99,9 @@ def choose_port(inventory: Inventory, state: ClusterState) -> int:
 
 
 def local_subnet(state: ClusterState) -> str:
-    """Return the existing network's subnet, else the first of `_LOCAL_SUBNETS` that overlaps no other."""
+    """Return the subnet of a local cluster: that of its existing network, else a free one of `_LOCAL_SUBNETS`.
+
+    Raises if every one of them overlaps another network."""
     if state.network.own_subnet:
         return state.network.own_subnet
     taken = [ipaddress.ip_network(text) for text in state.network.subnets_taken if ":" not in text]
@@ -111,7 +115,9 @@ def local_subnet(state: ClusterState) -> str:
 
 
 def training_addresses(inventory: Inventory, state: ClusterState) -> Mapping[str, str]:
-    """Return the address by host. Raises one error for all hosts that are not in the training network."""
+    """Return the training address of each observed host. For a local cluster, that of every worker.
+
+    Raises one error for all hosts that have no address in the inventory's `network:`."""
     if inventory.is_local:
         start = ipaddress.ip_network(local_subnet(state)).network_address
         return {host.name: str(start + 11 + index) for index, host in enumerate(inventory.hosts)}
@@ -128,7 +134,10 @@ def training_addresses(inventory: Inventory, state: ClusterState) -> Mapping[str
 
 
 def _training_address(inventory: Inventory, host: Host, seen: HostSeen) -> str:
-    """Return the host's `address:`, else its address in `network:`, else the one by which it was reached."""
+    """Return the training address of a host.
+
+    That is its `address:` in the inventory. Without it, its first address in the inventory's `network:`; without
+    `network:`, the address by which the host was reached. Raises HostUnfit if it has none in `network:`."""
     if host.address:
         return host.address
     if not inventory.network:
@@ -151,15 +160,17 @@ def describe_addresses(seen: HostSeen) -> str:
 
 
 def address_fix(seen: HostSeen) -> str:
-    """Return advice with an address of this host, first the one by which it was reached.
+    """Return advice for the user: an `address:` of this host to write into the inventory.
 
-    Another one may be the address of docker0."""
+    The address by which the host was reached is preferred, because another one may be that of docker0."""
     reached = [seen.reached_at] if seen.reached_at in seen.addresses else []
     return address_fix_from([*reached, *seen.addresses])
 
 
 def address_fix_from(known: Iterable[str]) -> str:
-    """Return advice with the inventory's line: the first address in `known` that other hosts may reach."""
+    """Return advice for the user: the `address:` line to write into the inventory.
+
+    It names the first IPv4 address in `known` that is neither loopback nor link-local."""
     fit = (text for text in known if is_in_network(text, ALL_IPV4) and not ipaddress.ip_address(text).is_link_local)
     first = next((text for text in fit if not is_loopback(text)), None)
     line = f"`address: {first}`" if first else "an `address:` that it has itself"
@@ -175,7 +186,7 @@ def is_in_network(address: str, network: ipaddress.IPv4Network | ipaddress.IPv6N
 
 
 def port_conflicts(state: ClusterState, placed: Mapping[str, HostPlan]) -> list[str]:
-    """Return the hosts on which another process than the cluster's worker listens on the cluster's port."""
+    """Return the hosts on which the cluster's port is taken by a process that is not the cluster's worker."""
     return [
         name
         for name, place in placed.items()

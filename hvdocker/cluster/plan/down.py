@@ -1,6 +1,6 @@
-"""Plans `down`: end jobs, fetch what was not fetched, then remove what has the cluster's label. Pure.
+"""Plans `down`: end jobs, fetch job files that were not fetched yet, then remove the cluster. Pure.
 
-Containers, folders and networks are removed. Images stay: they are a cache for the next `up`."""
+The cluster's containers, folders and network are removed. Images stay: they are a cache for the next `up`."""
 
 from __future__ import annotations
 
@@ -50,7 +50,8 @@ def _step_to_remove(host: str, container: ContainerSeen) -> RemoveContainer:
 
 def _steps_to_remove_folders(inventory: Inventory, hosts: Mapping[str, HostSeen]) -> list[Step]:
     if inventory.is_local:
-        # The whole folder, including those of workers that an earlier, larger `up --local` created.
+        # Remove the folder of the whole cluster. It may have folders of workers that an earlier `up --local` with
+        # more workers created.
         found = [(name, host) for name, host in hosts.items() if host.cluster_dir][:1]
         return [RemoveTree(name, names.cluster_dir(host.home, inventory.cluster)) for name, host in found]
     return [RemoveTree(name, host.cluster_dir) for name, host in hosts.items() if host.cluster_dir]

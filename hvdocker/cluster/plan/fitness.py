@@ -34,13 +34,15 @@ def fitness_problems(inventory: Inventory, placed: Mapping[str, HostPlan]) -> li
 
 
 def room_problems(inventory: Inventory, placed: Mapping[str, HostPlan]) -> list[HvdockerError]:
-    """Return problems that the engine or the disk would cause: an old engine, a full home, too few CPUs."""
+    """Return problems with the resources of hosts: a Docker engine that is too old, a full home, too few CPUs."""
     refused = [problem.at(name) for name, place in placed.items() for problem in _engine_and_disk_problems(place.seen)]
     return [*refused, *cpu_problems(inventory, placed)]
 
 
 def cpu_problems(inventory: Inventory, placed: Mapping[str, HostPlan]) -> list[HvdockerError]:
-    """Return problems of hosts with fewer CPUs than `cpus:` says. A host with an unknown number has none."""
+    """Return one problem for each host that has fewer CPUs than the inventory's `cpus:`.
+
+    A host whose number of CPUs is unknown is not checked."""
     wanted = inventory.cpus or 0
     return [
         HostUnfit(
@@ -74,16 +76,18 @@ def _engine_and_disk_problems(seen: HostSeen) -> Iterator[HvdockerError]:
 
 
 def is_too_old(version: str) -> bool:
-    """Return whether this version of Docker lacks `--gpus` or other options that our containers use.
+    """Return whether this version of the Docker engine is older than OLDEST_ENGINE.
 
-    Docker's versions went from 1.13 to 17.03. Versions of other engines with this API (podman, builds of
-    moby) say nothing, and pass."""
+    Old versions are 1.x, 17.x, 18.x and 19.x before OLDEST_ENGINE (Docker went from 1.13 to 17.03). Other numbers
+    below 19 are those of engines with the same API, such as podman or builds of moby, and are accepted."""
     numbers = version_numbers(version)
     return numbers[:1] in ((1,), (17,), (18,)) or (19,) <= numbers < version_numbers(OLDEST_ENGINE)
 
 
 def version_numbers(text: str) -> tuple[int, ...]:
-    """Return a version such as `20.10.24+dfsg1` or `535.183.01` as numbers; empty if it starts with none."""
+    """Return the numbers at the start of a version: (20, 10, 24) for `20.10.24+dfsg1`.
+
+    Empty if the text does not start with a number."""
     found = re.match(r"\d+(\.\d+)*", text)
     return tuple(map(int, found[0].split("."))) if found else ()
 
@@ -105,7 +109,9 @@ def address_problems(placed: Mapping[str, HostPlan]) -> list[HvdockerError]:
 
 
 def _duplicate_and_ipv6_problems(placed: Mapping[str, HostPlan]) -> list[HvdockerError]:
-    """Return problems of shared addresses, and of IPv6 addresses, which Horovod does not accept in -H."""
+    """Return one problem for each training address that an earlier host has too, or that is IPv6.
+
+    Horovod does not accept IPv6 addresses in -H."""
     first: dict[str, str] = {}
     problems: list[HvdockerError] = []
     for name, place in placed.items():
@@ -134,9 +140,9 @@ def _duplicate_and_ipv6_problems(placed: Mapping[str, HostPlan]) -> list[Hvdocke
 
 
 def missing_address_problems(placed: Mapping[str, HostPlan]) -> list[HvdockerError]:
-    """Return problems of training addresses that their host does not have: a worker cannot listen on them.
+    """Return one problem for each training address that is on no interface of its host.
 
-    Hosts whose addresses are unknown have no problem."""
+    A worker cannot listen on such an address. A host whose addresses are unknown is not checked."""
     return [
         HostUnfit(
             f"the training address {place.address} is on no interface of this host",

@@ -1,9 +1,9 @@
-"""Decides which hosts join a running job: its own hosts that get a new worker, and new hosts if it is
-elastic.
+"""Decides which hosts with a new worker join a running job, and plans the updates of masters. Pure.
 
-Pure. A host that is new in the inventory joins the oldest elastic job with room for it. Idle workers that
-existed before do not join, because labels cannot change. A new worker has a new host key, and a master has
-the keys in files of its own: so whenever workers are updated, the masters of running jobs are updated too."""
+A host of a running job whose worker is replaced comes back to that job. A host that no running job uses joins the
+oldest elastic job that has room for it. Only a new worker can join, because a label of the worker names the job
+that it joined, and labels of an existing container cannot change. A new worker also has a new host key, which every
+master needs in its files. So whenever a worker is created, the masters of running jobs are updated too."""
 
 from __future__ import annotations
 
@@ -25,22 +25,23 @@ _LACKS_REQUIREMENTS = "it runs with requirements, which a new worker lacks"
 
 @dataclass(frozen=True)
 class Join:
-    """A new host's part in a running job."""
+    """The decision that a host with a new worker joins the running job `job`, with the slots in `share`."""
 
     job: str
     share: Share
 
     def label_worker(self, spec: ContainerSpec) -> ContainerSpec:
-        """Return the specification with labels that give the worker's slots to the job while it runs.
+        """Return the worker's specification with labels that give its slots to the job while the job runs.
 
-        They have to be there from the start, and do not count in the specification's fingerprint."""
+        Labels must be set when a container is created. These do not count in the specification's fingerprint, so
+        the worker need not be replaced when the job is over."""
         told = {names.LABEL_JOINED: self.job, names.LABEL_SHARE: str(self.share.slots)}
         return replace(spec, labels={**spec.labels, **told})
 
 
 @dataclass(frozen=True)
 class JoinPlan:
-    """The hosts that join, and notes on why others do not."""
+    """The joins by host, and notes for the user on why other hosts do not join or come back."""
 
     joins: Mapping[str, Join]
     notes: tuple[str, ...] = ()
@@ -49,9 +50,10 @@ class JoinPlan:
 def plan_joins(
     state: ClusterState, placed: Mapping[str, HostPlan], fresh: Collection[str], image: ImagePlan
 ) -> JoinPlan:
-    """Decide which of the `fresh` hosts, which get a new worker with `image`, join a running job.
+    """Decide which of the `fresh` hosts join a running job. `fresh` are the hosts that get a new worker.
 
-    Hosts that no running job uses join the oldest elastic job that has room for them."""
+    A fresh host that no running job started with joins the oldest elastic job that has room and fits the host.
+    `image` is the image of new workers: a job with another image cannot be joined."""
     jobs = [job for job in reversed(state.running_jobs()) if job.elastic]
     busy = {host for job in state.running_jobs() for host in job.placement.hosts}
     room = {job.job: _ranks_left(state, job, placed, fresh) for job in jobs}
@@ -76,11 +78,11 @@ def plan_joins(
 def _ranks_left(
     state: ClusterState, job: ContainerSeen, placed: Mapping[str, HostPlan], fresh: Collection[str]
 ) -> int | None:
-    """Return how many more ranks the job may have; None if there is no bound.
+    """Return how many more ranks the elastic job may have, None if it has no --max-np.
 
-    Hosts that were removed from the inventory do not count, nor do hosts that do not answer: others may
-    replace them, and the launcher itself keeps to --max-np when they are back. A host that joined and then
-    lost its worker does not count either: it joins again."""
+    Three kinds of hosts do not count as hosts of the job. Hosts that were removed from the inventory. Hosts that do
+    not answer: new hosts may replace them, and the launcher keeps to --max-np when they are back. Hosts that joined
+    and then lost their worker: they have to join again."""
     most = job.elastic.max_np if job.elastic else 0
     has = sum(share.slots for share in _shares_after(state, job, placed, fresh, {}))
     return None if most is None else max(0, most - has)
@@ -103,7 +105,9 @@ def _why_not_join(
     image: ImagePlan,
     room: int | None,
 ) -> str | None:
-    """Return why the host cannot join, as the end of `… does not join …: `; None if it can."""
+    """Return why the host of `place` cannot join the job, None if it can.
+
+    The text completes the note `HOST does not join JOB: …`. `room` is the result of `_ranks_left`."""
     head = state.host_of(job)
     has_gpus = any(share.devices for share in job.placement.shares)
     if room == 0:
@@ -122,9 +126,9 @@ def _why_not_join(
 def steps_to_join(
     state: ClusterState, placed: Mapping[str, HostPlan], fresh: Collection[str], joins: Mapping[str, Join]
 ) -> Iterator[JoinJob]:
-    """Yield the steps for new hosts, and for hosts of running jobs that get a new worker.
+    """Yield one step for each host in `fresh` (hosts with a new worker) that joins or comes back to a running job.
 
-    What was in a lost worker has to be copied again, and perhaps what was on its host too."""
+    A host that comes back needs the step too: its secrets were in the old worker, and its files may be lost."""
     for job in state.running_jobs():
         head = state.host_of(job)
         for share in _shares_after(state, job, placed, fresh, joins):
@@ -139,11 +143,11 @@ def steps_to_update_masters(
     joins: Mapping[str, Join],
     unreachable: Mapping[str, UnreachableHost],
 ) -> Iterator[UpdateMaster]:
-    """Yield a step for the master of every running job, which has the members' keys in files of its own.
+    """Yield one step for each running job: write the keys of all workers into the files of its master.
 
-    The hosts of an elastic job come from labels: those of its placement and those that joined. A host that
-    does not answer is known from the master's own files. It stays a host of its job: the supervisor finds
-    out when it is back."""
+    For an elastic job, the step also writes the job's hosts. Labels name the hosts that the job started with and
+    those that joined it. `unreachable` hosts, which do not answer, stay hosts of their job: the supervisor notices
+    when they are back."""
     for job in state.running_jobs():
         head = state.host_of(job)
         if head not in placed:
@@ -161,9 +165,9 @@ def _shares_after(
     fresh: Collection[str],
     joins: Mapping[str, Join],
 ) -> list[Share]:
-    """Return the shares that the job has once the plan is applied, the head first.
+    """Return the job's shares (slots by host) once the plan is applied, the head first.
 
-    Hosts that were removed from the inventory are left out: an elastic job goes on without them."""
+    Hosts that were removed from the inventory, or that do not answer, are left out, because `placed` lacks them."""
     lost = _hosts_not_returning(state, job, fresh)
     stay = [share for share in state.placement_of(job).shares if share.host not in lost]
     come = [join.share for join in joins.values() if join.job == job.job]
@@ -171,10 +175,10 @@ def _shares_after(
 
 
 def _hosts_not_returning(state: ClusterState, job: ContainerSeen, fresh: Collection[str]) -> set[str]:
-    """Return the `fresh` hosts whose new worker does not belong to the job by its placement.
+    """Return the `fresh` hosts (hosts with a new worker) that do not come back to the job automatically.
 
-    These are all but the hosts that the job started with: a host that joined has to join again. If the job
-    has requirements, none of its hosts comes back, because a new worker lacks them."""
+    Only a host that the job started with comes back. A host that joined later has to join again. If the job has
+    requirements, no host but the head comes back, because a new worker lacks the requirements."""
     back = () if job.requirements_key else job.placement.hosts
     return {name for name in fresh if name not in back and name != state.host_of(job)}
 

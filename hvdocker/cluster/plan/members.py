@@ -1,8 +1,8 @@
-"""The members of a cluster, and the file `members` on each host: the hosts that its worker trusts. Pure.
+"""The members of a cluster (hosts whose workers trust each other), and the file `members` that records them. Pure.
 
-The file lies beside the code, and the probe reads it. A host that is removed from the inventory leaves no
-other trace on the hosts that stay. If the file differs from the inventory, workers and masters are
-updated."""
+Each host has the file in its cluster folder, and it is read when the host is observed. If it differs from the
+current members, `up` updates the SSH files of workers and masters. Only this file shows that a host was removed
+from the inventory: the other hosts have no other trace of it."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def all_members(
 
 
 def is_outdated(members: Sequence[ClusterMember], placed: Mapping[str, HostPlan], kept: Collection[str]) -> bool:
-    """Return whether a worker that stays (`kept`) trusts other hosts than the members.
+    """Return whether the members file of a `kept` host (a host whose worker is not replaced) differs from `members`.
 
-    Clusters of earlier versions have no members file: they do not count as outdated."""
+    A host without the file, from an earlier version, does not count as outdated."""
     return any(placed[name].seen.members_line not in ("", _members_line(members)) for name in kept)
 
 
@@ -41,7 +41,7 @@ def steps_to_write_members(members: Sequence[ClusterMember], placed: Mapping[str
 
 
 def _members_line(members: Sequence[ClusterMember]) -> str:
-    """Return the content of the members file. Names and addresses contain no blanks."""
+    """Return the content of the members file: `name=address` of each member, separated by blanks."""
     return " ".join(f"{member.name}={member.address}" for member in members)
 
 
@@ -51,7 +51,10 @@ def notes_on_removed_hosts(
     kept: Collection[str],
     unreachable: Mapping[str, UnreachableHost] = NONE_UNREACHABLE,
 ) -> list[str]:
-    """Return notes on hosts that were removed from the inventory, so that hvdocker cannot clean them."""
+    """Return one note for each host that was removed from the inventory, with commands that clean the host.
+
+    hvdocker does not clean it, because it no longer knows how to reach it. The removed hosts are found in the members
+    files of the `kept` hosts, whose workers are not replaced."""
     known = (word.partition("=")[0] for name in kept for word in placed[name].seen.members_line.split())
     return [
         f"{name} is in the cluster no more, and trusted no more; what is on it stays. To clean it, put it "

@@ -29,10 +29,10 @@ def plan_up(
     brought_public: str | None = None,
     unreachable: Mapping[str, UnreachableHost] = NONE_UNREACHABLE,
 ) -> Plan:
-    """Return the plan of `up`. Raises if a host cannot run its worker, or if a running job would be hurt.
+    """Return the plan of `up`.
 
     `brought_public` is the public half of the user's own key. `unreachable` are hosts of running elastic jobs that
-    do not answer."""
+    do not answer. Raises if a host cannot run its worker, or if the worker of a running job would be replaced."""
     return _plan("up", inventory, state, placed, maker, brought_public, unreachable=unreachable)
 
 
@@ -45,8 +45,9 @@ def plan_rotation(
 ) -> Plan:
     """Return the plan of `keys rotate`: an `up` that replaces every worker.
 
-    Private keys are in workers, and public keys in their labels, which cannot change. So new keys need new
-    workers, and `up` can finish an interrupted rotation. Raises if the cluster has no worker."""
+    New keys need new workers, because public keys are in the labels of workers, and labels cannot change. `up` sees
+    the keys in the labels, so it can finish an interrupted rotation. `brought_public` is the public half of the
+    user's own key. Raises if the cluster has no worker."""
     if not state.workers():
         raise HvdockerError(
             f"the cluster {inventory.cluster} is not up: no worker was found on {', '.join(placed)}",
@@ -65,7 +66,10 @@ def _plan(
     otherwise: str | None = None,
     unreachable: Mapping[str, UnreachableHost] = NONE_UNREACHABLE,
 ) -> Plan:
-    """Return the plan. `otherwise` is a reason to replace workers that are right as they are."""
+    """Return the plan of `up` or `keys rotate`.
+
+    `otherwise` is the reason to replace workers that need no change: `keys rotate` replaces these too. None for
+    `up`. `brought_public` is the public half of the user's own key."""
     raise_all("some hosts are not fit", fitness_problems(inventory, placed))
     image = plan_image(inventory, state, placed)
     workers = state.workers()
@@ -98,7 +102,8 @@ def _plan(
 def _steps_to_remove_surplus(state: ClusterState, placed: Mapping[str, HostPlan]) -> Iterator[RemoveContainer]:
     """Yield steps that remove workers on hosts that are no longer part of the cluster.
 
-    They come before new workers, which may get their GPUs. Raises if a running job uses such a worker."""
+    These steps come before the creation of new workers, which may get the GPUs of the removed ones. Raises if a
+    running job uses a worker that would be removed."""
     surplus = {name: worker for name, worker in state.workers().items() if name not in placed}
     refuse_to_hurt_jobs(state, [name for name, worker in surplus.items() if worker.is_living])
     for name, worker in surplus.items():
@@ -106,10 +111,10 @@ def _steps_to_remove_surplus(state: ClusterState, placed: Mapping[str, HostPlan]
 
 
 def _why_keys_differ(workers: Sequence[ContainerSeen]) -> str | None:
-    """Return the reason to replace all workers if they do not share one client key, else None.
+    """Return a reason to replace all `workers` if they have different client keys, else None.
 
-    An interrupted rotation leaves them so. Which key is the newer one could only be decided by the clocks of
-    several hosts, so no worker is kept."""
+    An interrupted `keys rotate` leaves different keys. All workers are replaced, because only the clocks of several
+    hosts could tell which key is newer, and these may differ."""
     keys = {worker.labels.get(names.LABEL_CLIENT_KEY) for worker in workers}
     return "a rotation of keys was cut off" if len(keys) > 1 else None
 
@@ -122,9 +127,9 @@ def why_worker_needed(
     image: ImagePlan,
     brought: str | None,
 ) -> str | None:
-    """Return why the host's worker has to be created or replaced; None if the existing one is right.
+    """Return why the host's worker has to be created or replaced, None if the existing worker can stay.
 
-    `worker` is the existing one, and `brought` the public half of the user's own key."""
+    `worker` is the existing worker, if any. `brought` is the public half of the user's own key, if any."""
     if worker is None:
         return "new"
     if not runs_image(worker, place, image):
@@ -140,9 +145,10 @@ def why_worker_needed(
 
 
 def _image_of_worker(inventory: Inventory, worker: ContainerSeen, image: ImagePlan) -> str:
-    """Return the image that the worker should have: the cluster's, or a requirements layer on it.
+    """Return the image that the existing worker should have.
 
-    `train` adds such layers. A worker with a layer on the cluster's current image is kept."""
+    That is the cluster's image, or the worker's own image if `train` built that from the cluster's current image by
+    adding Python requirements. So `up` does not replace a worker that has requirements."""
     if worker.requirements_key and worker.base_content == image.content:
         return names.requirements_image(worker.requirements_key)
     return inventory.image

@@ -48,19 +48,20 @@ def worker_stages(
     joins: Mapping[str, Join] = MappingProxyType({}),
     unreachable: Mapping[str, UnreachableHost] = NONE_UNREACHABLE,
 ) -> list[Stage]:
-    """Return the stages that create or replace workers, and update all others.
+    """Return the stages that create or replace workers, and update the workers that are kept.
 
-    `reasons` maps the hosts that get a new worker to the reason. On other hosts a stopped worker is started.
-    If members change, the SSH files of the other workers and of the masters of running jobs are updated.
-    `joins` are new hosts that join a running job. `unreachable` hosts do not answer: they only stay trusted, so
-    that they can come back.
+    `reasons` maps each host that gets a new worker to the reason. On the other hosts a stopped worker is started.
+    If workers are added or removed, the SSH files of kept workers and of the masters of running jobs are updated.
+    `joins` are the hosts with a new worker that join a running job. `unreachable` hosts do not answer: they only
+    stay trusted, so that they can come back. Raises if a running job would lose a worker.
 
-    A new worker's key is in its label, and all others are updated before it is started. So a worker that runs
-    is one that all others know, and labels alone show what an interrupted `up` left. Raises if a running job
-    would lose a worker."""
+    The public key of a new worker is in its label, and all kept workers get that key before the new worker is
+    started. So kept workers know every worker that runs, and the next `up` can see from labels and container states
+    what an interrupted `up` left."""
     workers = {name: worker for name, worker in state.workers().items() if name in placed}
     fresh = [name for name in placed if name in reasons]
-    # A worker that died, or that an interrupted `up` never started, is of no use to a job, so it is replaced.
+    # Only living workers are refused. A running job cannot use a worker that died or was never started, so such a
+    # worker is replaced.
     refuse_to_hurt_jobs(state, [name for name in fresh if name in workers and workers[name].is_living])
     asleep = [name for name, worker in workers.items() if name not in reasons and not worker.is_running]
     kept = [name for name in placed if name not in reasons]
@@ -84,15 +85,15 @@ def worker_stages(
     return [
         Stage("files", tuple(_steps_to_prepare(inventory, state, placed, specs, fresh, trust)) if is_told else ()),
         Stage("containers", tuple(removals)),
-        # Two things wait for all hosts: keys exist before the first worker is created, and existing workers
-        # are updated before a new one starts. Else no host waits for another.
+        # Hosts wait for each other in two places: all keys exist before the first worker is created, and all
+        # existing workers are updated before a new worker starts. Otherwise no host waits for another.
         Stage("containers", tuple(created), follows_on=bool(removals)),
         Stage("containers", tuple(refreshed)),
         Stage("containers", tuple(steps_to_write_members(members, placed)) if is_told else (), follows_on=True),
-        # A new host joins the job, and the master gets it, before its worker is started. So a worker that
-        # runs has joined, even if this run is interrupted; one that was never started is replaced by the next
-        # `up`. The other order could leave a running worker that holds slots and that the master does not
-        # know. Until the worker answers, the job ignores it.
+        # A new host joins the job, and the master's files name it, before its worker is started. So a worker that
+        # runs has joined, even if this run is interrupted, and a worker that was never started is replaced by the
+        # next `up`. The other order could leave a running worker that holds slots and that the master does not
+        # know. The job ignores a host until its worker answers.
         Stage("join", tuple(steps_to_join(state, placed, fresh, joins)), follows_on=True),
         Stage("join", tuple(told)),
         Stage("containers", tuple(started), follows_on=bool(created) and not refreshed and not told),
@@ -102,7 +103,7 @@ def worker_stages(
 
 
 def refuse_to_hurt_jobs(state: ClusterState, doomed: list[str]) -> None:
-    """Raise if a running job uses one of the `doomed` hosts, whose living worker would be replaced."""
+    """Raise if a running job uses one of the `doomed` hosts: hosts whose living worker would be removed."""
     for master in state.running_jobs():
         hurt = set(state.placement_of(master).hosts) & set(doomed)
         if hurt:
@@ -119,7 +120,10 @@ def _trust(
     members: tuple[ClusterMember, ...],
     pinned: Mapping[str, str],
 ) -> Trust:
-    """Return members and key sources. The client key is the user's, else that of a kept worker, else new."""
+    """Return the members of the cluster and the sources of its SSH keys.
+
+    The client key is the user's own, else that of a kept worker, else a new one. `fresh` are the hosts with a new
+    worker, which get a new host key. `pinned` are the public host keys of the other members."""
     kept = [name for name in placed if name not in fresh]
     client_from = kept[0] if kept and not inventory.keys else None
     return Trust(
@@ -142,7 +146,9 @@ def _steps_to_prepare(
     fresh: list[str],
     trust: Trust,
 ) -> list[Step]:
-    """Return the steps before any container: keys, the network of a local cluster, and folders."""
+    """Return the steps that come before the first container: keys, the network of a local cluster, and folders.
+
+    `fresh` are the hosts that get a new worker. Only these get folders."""
     steps: list[Step] = [MakeKeys(CONTROLLER, trust)]
     if fresh and inventory.is_local and not state.network.own_subnet:
         network = names.network_name(inventory.cluster)
@@ -155,15 +161,17 @@ def _steps_to_prepare(
 
 
 def _run_mark_folders(folder: str, spec: ContainerSpec) -> list[str]:
-    """Return the folder that names a run and its owner, for `gc` when no container is left; else nothing."""
+    """Return the path of an empty folder whose name has the token and owner of a `run`; nothing for other verbs.
+
+    It lets `gc` identify the run when no container of the run is left."""
     run = spec.labels.get(names.LABEL_RUN)
     return [names.run_mark(folder, run, spec.labels[names.LABEL_OWNER])] if run else []
 
 
 def _steps_to_check_mesh(placed: Mapping[str, HostPlan], touched: list[str]) -> list[Step]:
-    """Return the step that logs in from the head to every worker; nothing if no worker was started.
+    """Return the step that logs in over SSH from the first host's worker to every worker.
 
-    There is no job yet, so the first host takes the part of the head."""
+    This is what the head of a job will do. No step is returned if no worker was started (`touched` is empty)."""
     if not touched:
         return []
     head = next(iter(placed))

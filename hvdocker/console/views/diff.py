@@ -1,4 +1,4 @@
-"""Show two jobs side by side: where their capsules differ, then their outcomes."""
+"""Show two jobs side by side: where their capsules (the recorded inputs of a job) differ, then how each job ended."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ _NOTHING = "-"
 
 
 def show_difference(console: Console, found: Difference, with_text: bool = False) -> None:
-    """Print the difference; `with_text` adds the patches of the files that differ."""
+    """Print what differs between two jobs, and how each of them ended. `with_text` adds the patch of each changed
+    file."""
     jobs = (found.first.capsule.job, found.second.capsule.job)
     if found.is_empty:
         console.print(Text(f"{jobs[0]} and {jobs[1]}: no difference but when they ran, and how it went"))

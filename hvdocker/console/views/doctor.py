@@ -1,4 +1,5 @@
-"""Show the report of `doctor`: a row per host, a matrix between hosts, then every problem with its fix."""
+"""Show the report of `doctor`: a row per host, a matrix of the connections between hosts, then every problem with
+its fix."""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ _GROUP_OF = {check: group for group, checks in GROUPS.items() for check in check
 
 
 def show_report(console: Console, report: DoctorReport, is_verbose: bool = False) -> None:
-    """Print the report; `is_verbose` adds a table of every finding, the good ones included."""
+    """Print the report. `is_verbose` adds a table of all findings, including the good ones."""
     console.print(Text.assemble(("cluster ", "quiet"), (report.cluster, "bold")))
     console.print(_hosts_table(report.hosts, console.width))
     if report.pairs:

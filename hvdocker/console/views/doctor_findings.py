@@ -1,5 +1,5 @@
-"""Show the problems of a doctor report in detail: what, where, the evidence, the command that shows it, the
-fix. Equal ones are shown once."""
+"""Show the problems of a doctor report in detail: what is wrong, where, the evidence, the command that shows it, and
+the fix. Equal problems are shown once."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ def mark_text(mark: Mark) -> Text:
 
 @dataclass
 class _FindingGroup:
-    """A finding that is equal in several places, or for several checks."""
+    """A finding that was made in several places or by several checks, and is shown once.
+
+    `places` are hosts, pairs of hosts, or "all hosts". `checks` are the names of the checks. `evidence` has the
+    lines of all its findings, without repetition."""
 
     finding: Finding
     places: list[str] = field(default_factory=list)
@@ -40,7 +43,7 @@ class _FindingGroup:
 
 
 def show_problems(console: Console, report: DoctorReport) -> None:
-    """Print every finding that is not good, the worst first."""
+    """Print every finding that is not good, the worst first. Equal findings are printed once."""
     troubles = _grouped(report)
     for mark in _ORDER:
         for trouble in troubles:
@@ -50,7 +53,8 @@ def show_problems(console: Console, report: DoctorReport) -> None:
 
 
 def _grouped(report: DoctorReport) -> list[_FindingGroup]:
-    """Group equal findings. Findings of unknown outcome are one group if they have the same text and fix."""
+    """Group the findings that are not good: equal findings form a group. Findings of unknown outcome that have a fix
+    form a group if their text and fix are the same, even if their checks and evidence differ."""
     groups: dict[object, _FindingGroup] = {}
     for where, finding in _all_findings(report):
         if finding.mark is Mark.GOOD:
@@ -87,6 +91,6 @@ def _show(console: Console, trouble: _FindingGroup) -> None:
 
 
 def join_names(where: list[str]) -> str:
-    """Join the names, at most MOST_NAMED of them."""
+    """Join the names with commas. Beyond MOST_NAMED names, only say how many more there are."""
     shown = ", ".join(where[:MOST_NAMED])
     return shown if len(where) <= MOST_NAMED else f"{shown} and {len(where) - MOST_NAMED} more"

@@ -1,4 +1,4 @@
-"""Show the connections between hosts as a matrix: a row per source, a column per target."""
+"""Show the connections between hosts as a matrix: a row per source host, a column per target host."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ CELL_CHECKS = ("rtt", "bandwidth")
 
 
 def show_matrix(console: Console, pairs: Sequence[PairReport]) -> None:
-    """Print the matrix; only the number of good pairs if even the columns with a problem are too many."""
+    """Print the matrix. If there are more than MOST_HOSTS columns, print the number of good pairs, and only those
+    rows and columns that have a problem. If these columns are still too many, print no matrix."""
     rows = list(dict.fromkeys(pair.start for pair in pairs))
     ends = {pair.end for pair in pairs}
     columns = [*(name for name in rows if name in ends), *sorted(ends - set(rows))]

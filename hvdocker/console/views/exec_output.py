@@ -1,4 +1,4 @@
-"""Show the output of `exec`: with several hosts, every line has its coloured host in front."""
+"""Show the output of `exec`. With several hosts, every line begins with the coloured name of its host."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from hvdocker.console.views.job import with_colours
 
 
 class HostView:
-    """Prints lines of output. Lines of stderr go to stderr, so that a pipe gets stdout only."""
+    """Prints the output lines of a command on several hosts. Lines of the command's stderr go to stderr, so that a
+    pipe gets only its stdout."""
 
     def __init__(self, out: Console, err: Console, hosts: Sequence[str]) -> None:
         self._out = out

@@ -17,7 +17,7 @@ from hvdocker.placement.gpus import CpuSlots, GpuReport, HostGpus
 from hvdocker.placement.leases import GpuUse
 from hvdocker.units import MIB, pluralize, show_bytes
 
-# Terminal width from which on columns are two blanks apart.
+# On a terminal of at least this width, columns are two blanks apart, else one.
 _WIDE = 100
 _MOST_PROCESSES = 4
 _COLUMNS = ("host", "gpu", "id", "model", "free", "of", "use", "°C", "state")
@@ -25,7 +25,7 @@ _RIGHT = ("gpu", "free", "of", "use", "°C")
 
 
 class Show(Protocol):
-    """Shows one report."""
+    """A function that shows one report, as `watching` yields it."""
 
     def __call__(self, report: GpuReport) -> None: ...
 
@@ -37,7 +37,7 @@ def show_gpus(console: Console, report: GpuReport) -> None:
 
 @contextmanager
 def watching(console: Console) -> Iterator[Show]:
-    """Yield a function that shows a report in place of the one before. The last one stays on the terminal."""
+    """Yield a function that shows a report in place of the previous report. The last report stays on the terminal."""
     with Live(console=console, auto_refresh=False, vertical_overflow="ellipsis") as live:
         yield lambda report: live.update(gpus_view(report, console.width), refresh=True)
 
@@ -84,7 +84,8 @@ def _gpu_row(host: HostGpus, use: GpuUse, cluster: str) -> tuple[str | Text, ...
 
 
 def short_id(gpu: GpuSeen) -> str:
-    """Return the first part of the UUID. Older MIG slices are named by their card and two numbers."""
+    """Return the first part of the GPU's UUID. The UUID of an older MIG slice is the UUID of its card and two
+    numbers; the numbers stay."""
     card, *numbers = gpu.uuid.removeprefix("MIG-").removeprefix("GPU-").split("/")
     return "/".join((card.partition("-")[0], *numbers))
 
@@ -128,7 +129,7 @@ def _slots(slots: CpuSlots) -> Text:
 
 
 def _errors(report: GpuReport) -> Iterator[Text]:
-    """Yield why hosts could not be observed, equal reasons once."""
+    """Yield lines that say why hosts could not be observed. Hosts with the same reason share a line."""
     reasons: dict[tuple[str, str], list[str]] = {}
     for error in report.errors:
         reasons.setdefault((error.what, error.fix or ""), []).append(error.host or "?")
@@ -141,7 +142,8 @@ def _errors(report: GpuReport) -> Iterator[Text]:
 
 
 def summary(report: GpuReport) -> Text:
-    """Return one line: how many GPUs and processor slots there are, and how many are free."""
+    """Return one line: how many GPUs and processor slots there are, how many are free, and how many hosts are not
+    known."""
     uses, cluster = report.uses, report.inventory.cluster
     with_gpus = sum(bool(host.uses) for host in report.hosts)
     free = _free(use.is_free for use in uses)

@@ -1,4 +1,4 @@
-"""Show the hosts that `init` offers from ~/.ssh/config, and what it wrote."""
+"""Show the hosts of ~/.ssh/config among which the user of `init` chooses, and what `init` wrote."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def hosts_question(offers: Sequence[SshConfigHost]) -> str:
 
 
 def show_written(console: Console, report: InitReport) -> None:
-    """Print what the user still has to do after the file was written."""
+    """Print the hosts that were left out, and what the user still has to do after the inventory was written."""
     if report.left_out:
         console.print(f"left out, no inventory can name them: {', '.join(report.left_out)}", style="quiet")
     if not report.ignores_state:

@@ -1,4 +1,4 @@
-"""Show a job: every line of a rank with a coloured rank@host in front, and a summary at the end."""
+"""Show a job: every line of a rank begins with a coloured `rank@host`, and a summary comes at the end."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from hvdocker.units import pluralize, show_bytes, show_seconds
 
 
 class JobView:
-    """Prints the lines of a job, each after a tag `rank@host`, padded to the widest tag if the placement is known."""
+    """Prints the output lines of a job, each line of a rank after a tag `rank@host`. If the placement is known, all
+    tags are padded to the widest one."""
 
     def __init__(self, console: Console, placement: Placement | None = None) -> None:
         self._console = console
@@ -35,7 +36,7 @@ class JobView:
 
 
 def with_colours(line: str) -> Text:
-    """Return the line with the rank's own colours, which end with the line."""
+    """Return the line with the colours that the rank printed. They do not continue into the next line."""
     if "\x1b" not in line:
         return Text(line, style="default")
     from rich.ansi import AnsiDecoder
@@ -44,9 +45,11 @@ def with_colours(line: str) -> Text:
 
 
 def show_summary(console: Console, job: str, placement: Placement, record: JobRecord, restarts_before: int = 0) -> None:
-    """Print how the job and every rank ended. `restarts_before` counts those made before this master.
+    """Print how the job and every rank ended. `restarts_before` counts the restarts before the last master, which
+    `record` does not include.
 
-    Remarks are printed only for a job that succeeded: the error of a failed job has them already."""
+    Remarks (such as dropped hosts) are printed only if the job succeeded, because the error of a failed job already
+    contains them."""
     restarts = record.restarts + restarts_before
     size = f"{pluralize(placement.np, 'rank')} on {pluralize(len(placement.hosts), 'host')}"
     style = "good" if record.state == "succeeded" else "what"
@@ -74,7 +77,7 @@ def show_summary(console: Console, job: str, placement: Placement, record: JobRe
 
 
 def exit_words(end: RankEnd) -> str:
-    """Return how a rank ended: its exit code, a signal, or out of memory; `?` if unknown."""
+    """Return how a rank ended: its exit code, the name of a signal, or `out of memory`. Return `?` if unknown."""
     if end.was_oom_killed:
         return "out of memory"
     if end.signal:

@@ -1,4 +1,4 @@
-"""Show jobs, the queue and unreachable hosts as tables."""
+"""Show jobs, the queue of commands that wait for slots, and unreachable hosts as tables."""
 
 from __future__ import annotations
 
@@ -53,8 +53,7 @@ def _table(*columns: str) -> Table:
 
 
 def _history(jobs: Sequence[ListedJob], now: float, has_clusters: bool) -> Table:
-    """Return the table of jobs, with a column for clusters only if a job belongs to another than the
-    inventory's."""
+    """Return the table of jobs. `has_clusters` adds a column with the cluster of each job."""
     table = Table(box=None, pad_edge=False, header_style="quiet")
     for column in ("job", "state", "exit", "ranks", "hosts", "started", "for", "owner", "script"):
         table.add_column(column, justify="right" if column in ("exit", "ranks") else "left")
@@ -81,14 +80,15 @@ def _job_row(job: ListedJob, now: float) -> tuple[str | Text, ...]:
 
 
 def _ranks(job: ListedJob) -> str:
-    """Return the number of ranks; for an elastic job `min..max`, with max empty if there is no bound."""
+    """Return the number of ranks as text. For an elastic job return `min..max`; max is left out if there is no upper
+    bound."""
     if job.elastic:
         return f"{job.elastic.min_np}..{job.elastic.max_np or ''}"
     return str(job.placement.np or "")
 
 
 def _ago(seconds: float) -> str:
-    """Return the age, from two days on in whole days."""
+    """Return the age as text. An age of two days or more is given in whole days."""
     days = int(seconds // 86400)
     return show_seconds(seconds) if days < 2 else f"{days} days"
 

@@ -1,4 +1,5 @@
-"""Show the end of a run: how every rank ended, where the outputs are, and what is still there."""
+"""Show the end of `hvdocker run`: how every rank ended, where the outputs are, and whether the cluster is still
+there."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from hvdocker.units import pluralize, show_seconds
 
 
 def show_planned(console: Console, report: RunReport, planned: UpReport) -> None:
-    """Print the rest of a dry run after the plan of `up`: the ranks per host, and what follows."""
+    """Print the end of a dry run, after the plan of `up`: the slots on each host, and what would happen next."""
     width = max((len(name) for name in planned.host_plans), default=0)
     for name, place in planned.host_plans.items():
         console.print(Text.assemble((f"{'ranks':<10} ", "stage"), (f"{name:<{width}}  ", "bold"),
@@ -22,8 +23,8 @@ def show_planned(console: Console, report: RunReport, planned: UpReport) -> None
 
 
 def show_end(console: Console, report: RunReport, is_quiet: bool) -> None:
-    """Print the end of a run; with `is_quiet` only files that were not fetched, and the hint on what is
-    left."""
+    """Print how the run ended. With `is_quiet` print only the files that were not fetched, and a hint how to remove
+    what is left on the hosts."""
     done, fetched = report.train, report.fetched
     for line in fetched.skipped if fetched else ():
         console.print(f"left out: {line}")
@@ -40,7 +41,7 @@ def show_end(console: Console, report: RunReport, is_quiet: bool) -> None:
 
 
 def _summary(report: RunReport) -> str:
-    """Return one line: job, ranks, time, outputs, and whether the cluster is still there."""
+    """Return one line: the job, its ranks, its time, where its outputs are, and whether the cluster is still there."""
     parts = [report.job]
     if report.train:
         parts.append(pluralize(report.train.placement.np, "rank"))

@@ -1,5 +1,6 @@
-"""Checks whether the code on a host is still what the last sync put there. Queries the host's index with the
-same command as a sync. Changes nothing."""
+"""Checks whether the code on a host is still what the last sync put there. Changes nothing.
+
+The host's index (the list of synced files with their hashes) is read with the same command as in a sync."""
 
 from __future__ import annotations
 
@@ -21,8 +22,10 @@ _NO_TREE = "-"
 
 
 def see_code(link: HostLink, folder: str) -> CodeSeen:
-    """Return the code hash and the edited files. Files whose size, mode or times changed are hashed on the
-    host, because touching a file without editing it is no drift. `hash` is None where nothing was synced."""
+    """Return the hash of the synced code and the files that were edited on the host since.
+
+    `folder` is the code folder on the host. Files whose size, mode or times changed are hashed on the host, because a
+    file that was only touched does not count as edited. `hash` is None if nothing was synced."""
     held = _read_index(link, folder)
     if not held.rows:
         return CodeSeen(is_unfinished=bool(held.unfinished))
@@ -46,7 +49,9 @@ def _read_index(link: HostLink, folder: str) -> HostIndex:
 
 
 def _hash(marks: Mapping[str, list[object]]) -> str:
-    """Return the same hash as for a local tree: over contents, executable bits and symlink targets."""
+    """Return the hash of the code: over contents, executable bits and symlink targets.
+
+    `marks` are the rows of the host's index. A local tree with the same code has the same hash."""
     entries = {path: _entry(mark) for path, mark in marks.items()}
     text = json.dumps([[path, *entry.content_key()] for path, entry in sorted(entries.items())])
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
@@ -60,7 +65,9 @@ def _entry(mark: list[object]) -> Entry:
 
 
 def _edited(link: HostLink, folder: str, held: HostIndex) -> tuple[str, ...]:
-    """Return the touched paths whose content differs. All touched paths count where hashing failed."""
+    """Return the touched paths whose content differs from the index `held`. A touched symlink always counts.
+
+    If the host could not hash the files, all touched paths count."""
     touched = [_entry(held.rows[path]) for path in sorted(held.touched) if path in held.rows]
     files = [entry for entry in touched if entry.sha256]
     if not files:

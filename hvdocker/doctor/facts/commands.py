@@ -1,6 +1,8 @@
-"""Scripts that read facts of a host without its engine, so that they are known even where the engine is the
-problem. One script, one round trip; the output is `key value` lines. The scripts only read. Paths and peers
-are passed as arguments. `$1` is a prefix for /sys and /proc, so that a test can simulate other hardware."""
+"""Scripts that read facts of a host without its engine, so that they work even if the engine is the problem.
+
+The scripts only read. Their output is `key value` lines. All facts but those of the NVIDIA driver come from one
+script, in one round trip. Its first argument is a prefix for /sys and /proc, so that a test can simulate other
+hardware."""
 
 from __future__ import annotations
 
@@ -64,7 +66,7 @@ for dir in /var/tmp/hvdocker-feed-*; do [ -d "$dir" ] && echo "feed $dir"; done
 echo "done"
 """
 
-# Runs on its own channel: a process that a wedged driver blocks cannot be killed.
+# Runs on its own channel, because nvidia-smi cannot be killed if the driver hangs, and the channel is then abandoned.
 _CARDS_SCRIPT = r"""
 command -v nvidia-smi >/dev/null 2>&1 || exit 0
 limit=; command -v timeout >/dev/null 2>&1 && limit="timeout -s KILL $1"
@@ -87,17 +89,23 @@ esac
 
 
 def query_machine(root: str, mounts: Iterable[str], peers: Iterable[str], top: str = "") -> Command:
-    """Return the command that reads the machine's facts. `root` is where the engine stores images, `mounts`
-    are paths whose disks are measured, `peers` are names for the host to resolve."""
+    """Return the command that reads the machine's facts.
+
+    `root` is the folder where the engine stores images. `mounts` are paths whose disks are measured. `peers` are host
+    names for the host to resolve. `top` is a prefix for /sys and /proc, for tests."""
     sources = list(dict.fromkeys(mounts))
     return shell(_SCRIPT, top, root, str(len(sources)), *sources, *dict.fromkeys(peers))
 
 
 def query_cards() -> Command:
-    """Return the nvidia-smi query. It prints lines of the same format, or nothing without nvidia-smi."""
+    """Return the command that asks nvidia-smi for the GPUs and their processes.
+
+    It prints lines of the same format as `query_machine`, or nothing if the host has no nvidia-smi."""
     return shell(_CARDS_SCRIPT, str(NVIDIA_SMI_TIMEOUT_S), HUNG_ERROR)
 
 
 def check_hashes(folder: str) -> Command:
-    """Verify the `HASH  PATH` lines from standard input; print one verdict per line, in order."""
+    """Return a command that verifies files in `folder` against `HASH  PATH` lines from standard input.
+
+    It prints one verdict for each line, in the same order."""
     return shell('cd -- "$1" && sha256sum -c - 2>/dev/null; true', folder)

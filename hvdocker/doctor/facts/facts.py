@@ -1,4 +1,4 @@
-"""The facts that the doctor gathers about a host. Nothing is judged. None means that a fact is unknown."""
+"""The facts that the doctor gathers about a host. Nothing is judged. None mostly means that a fact is unknown."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from hvdocker.observe.state import ContainerSeen, HostSeen
 
 @dataclass(frozen=True)
 class DiskSeen:
-    """`what` is the use of the disk: images, home, or mount (the source of a mount). The inode counts are
-    None where the file system allocates inodes on demand."""
+    """The size and free space of the disk at `path`.
+
+    `what` says what the disk is used for: images (of the engine), home, or mount (a source of the inventory's
+    mounts). The inode counts are None if the file system allocates inodes on demand."""
 
     what: str
     path: str
@@ -37,7 +39,8 @@ class GpuState:
 
 @dataclass(frozen=True)
 class GpuProcessSeen:
-    """A process that uses a GPU, as nvidia-smi prints it; `gpu` is the UUID, `user` comes from /proc."""
+    """A process that uses a GPU, in the words of nvidia-smi. `gpu` is the UUID of the GPU. `user` comes from
+    /proc."""
 
     gpu: str
     pid: str
@@ -48,7 +51,7 @@ class GpuProcessSeen:
 
 @dataclass(frozen=True)
 class InfinibandPort:
-    """A port of an InfiniBand or RoCE device, with the kernel's texts from /sys/class/infiniband."""
+    """A port of an InfiniBand or RoCE device. The texts are the kernel's, from /sys/class/infiniband."""
 
     device: str
     port: str
@@ -63,9 +66,13 @@ class InfinibandPort:
 
 @dataclass(frozen=True)
 class MachineSeen:
-    """What the script of `facts/commands.py` read on the host; it needs no engine. `nvidia_cards` counts
-    cards on the PCI bus, `clusters` are folders in ~/.hvdocker, `feeds` are folders left by image fan-outs.
-    The SELinux and AppArmor fields come from the kernel; `EngineState.security` has the engine's view."""
+    """What the scripts of `facts/commands.py` read on the host, without its engine.
+
+    `nvidia_cards` is the number of NVIDIA cards on the PCI bus, with or without a driver. `gpu_error` is why
+    nvidia-smi failed. `resolved` has, by host name, the addresses to which the host resolves it. `clusters` are the
+    names of folders in ~/.hvdocker. `feeds` are folders that were left when hosts passed an image on to each other.
+    The SELinux and AppArmor fields come from the kernel; `EngineState.security` has what the engine says about
+    them."""
 
     kernel: str = ""
     hostname: str = ""
@@ -90,7 +97,9 @@ class MachineSeen:
 
 @dataclass(frozen=True)
 class ClockSeen:
-    """How far the host's clock is ahead of the controller's. The error is at most half the round trip."""
+    """How far the host's clock is ahead of the controller's: `offset_s`, negative if it is behind.
+
+    The error of `offset_s` is at most half of `round_trip_s`."""
 
     offset_s: float
     round_trip_s: float
@@ -98,8 +107,11 @@ class ClockSeen:
 
 @dataclass(frozen=True)
 class EngineState:
-    """What the engine reports. `containers` are those of all hvdocker clusters; `parts` are tags of images
-    whose transfer did not finish; `security` are names of security options such as "rootless"."""
+    """What the engine reports about itself.
+
+    `backing` is the file system below the storage driver. `security` are names of security options such as
+    "rootless". `containers` are those of all hvdocker clusters. `parts` are tags of images of which only some layers
+    were sent, because the transfer did not finish."""
 
     storage_driver: str = "?"
     backing: str = ""
@@ -116,7 +128,10 @@ class EngineState:
 
 @dataclass(frozen=True)
 class InsideSeen:
-    """What a process in a container of the image sees. A limit of None means unlimited."""
+    """What a process finds inside a container of the training image.
+
+    `versions` has the versions of Python and of packages. `cuda` is the CUDA version, None if the image has no CUDA.
+    `memlock_bytes` and `open_files` are limits; None means unlimited."""
 
     versions: Mapping[str, str] = field(default_factory=dict)
     cuda: str | None = None
@@ -127,9 +142,11 @@ class InsideSeen:
 
 @dataclass(frozen=True)
 class TrialResult:
-    """The result of a short-lived container. `gpu_error` is set where it started only without the host's
-    GPUs, `error` where it did not start at all. `is_substitute`: the host lacks the cluster's image, so
-    another hvdocker image was used."""
+    """The result of the trial container, a short-lived container that the doctor starts.
+
+    `inside` is what it found, None if it failed. `error` is set if it did not start or gave no result. `gpu_error` is
+    set if it did not start with the host's GPUs, but without them. `has_gpus`: the container was to get the GPUs.
+    `is_substitute`: the host lacks the cluster's image, so another hvdocker image was used."""
 
     image: str
     inside: InsideSeen | None = None
@@ -141,8 +158,10 @@ class TrialResult:
 
 @dataclass(frozen=True)
 class CodeSeen:
-    """`hash` is that of the last synced tree, `edited` are files that changed on the host since.
-    `is_unfinished`: a sync was interrupted."""
+    """The code of the cluster on a host.
+
+    `hash` is that of the last synced tree, None if nothing was synced. `files` is its number of files. `edited` are
+    the paths that changed on the host since. `is_unfinished`: the last sync was interrupted."""
 
     hash: str | None = None
     files: int = 0
@@ -152,8 +171,11 @@ class CodeSeen:
 
 @dataclass(frozen=True)
 class HostFacts:
-    """All facts about one host. `connect_error` is why the host could not be reached, `observe_error` why the
-    ordinary observation failed, `failures` why single facts are missing. `login` is the SSH user and key."""
+    """All facts about one host.
+
+    `login` is the SSH user and key. `connect_error` is why the host could not be reached. `seen` is the result of the
+    ordinary observation, and `observe_error` is why the observation failed. `lock` is the holder of the host's lock,
+    None if the lock is free. `failures` are the errors of all facts that could not be gathered."""
 
     name: str
     login: str | None = None

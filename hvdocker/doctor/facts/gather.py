@@ -1,4 +1,4 @@
-"""Gathers facts from one host over its link and its engine. Creates and changes nothing there."""
+"""Gathers facts from one host over its link and its engine. Creates and changes nothing on the host."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from hvdocker.transport.errors import translating_errors
 from hvdocker.transport.link import HostLink
 
 LOOK_TIMEOUT_S = 60.0
-# The script calls nvidia-smi twice.
+# The script of `query_cards` calls nvidia-smi twice.
 CARDS_TIMEOUT_S = 2 * NVIDIA_SMI_TIMEOUT_S + 2.0
 CLOCK_TIMEOUT_S = 15.0
 CLOCK_TRIES = 3
@@ -51,8 +51,10 @@ class Attempts:
 def see_machine(
     link: HostLink, root: str, mounts: Sequence[str], peers: Sequence[str], is_hung: bool = False
 ) -> MachineSeen:
-    """Read the machine's facts. With `is_hung` nvidia-smi is not called: the observation has already called
-    it without an answer, and each call would leave another process that cannot be killed."""
+    """Read the machine's facts. The arguments are those of `query_machine`.
+
+    With `is_hung` nvidia-smi is not called: the ordinary observation has already called it without an answer, and
+    each further call would leave another process that cannot be killed."""
     result = link.run(query_machine(root, mounts, peers), timeout_s=LOOK_TIMEOUT_S)
     seen = read_machine(result.text + (_HUNG_LINE if is_hung else _cards(link)))
     if seen is None:
@@ -61,7 +63,7 @@ def see_machine(
 
 
 def _cards(link: HostLink) -> str:
-    """Return the output of the GPU query, or a `gpuerror` line where the driver hangs."""
+    """Return the output of the GPU query, or a `gpuerror` line if the driver hangs."""
     try:
         return link.run(query_cards(), timeout_s=CARDS_TIMEOUT_S).text
     except CommandTimeout:
@@ -69,7 +71,9 @@ def _cards(link: HostLink) -> str:
 
 
 def see_clock(link: HostLink, now: Callable[[], float]) -> ClockSeen:
-    """Read the clock a few times and return the fastest reading: its error is at most half its round trip."""
+    """Read the host's clock CLOCK_TRIES times and return the reading with the shortest round trip.
+
+    `now` returns the controller's time. The shortest round trip has the smallest error: at most half of it."""
     tries = [_ask_clock(link, now) for _ in range(CLOCK_TRIES)]
     return min(tries, key=lambda seen: seen.round_trip_s)
 
@@ -85,7 +89,9 @@ def _ask_clock(link: HostLink, now: Callable[[], float]) -> ClockSeen:
 
 
 def see_engine(engine: APIClient, info: Mapping[str, Any]) -> EngineState:
-    """Return what the engine reports. `info` is the JSON of /info, which is why its values are Any."""
+    """Return what the engine reports about itself, its containers and partly sent images.
+
+    `info` is the engine's answer to /info. Its values are `Any` because they come from parsed JSON."""
     options = [str(option).partition(",")[0].removeprefix("name=") for option in info.get("SecurityOptions") or ()]
     status = {row[0]: str(row[1]) for row in info.get("DriverStatus") or () if len(row) > 1}
     return EngineState(

@@ -1,6 +1,7 @@
-"""The script that lists a host's network interfaces, and its parser. The script only reads, and needs no more
-than a POSIX shell and /sys. Addresses come from `ip`, or where `ip` is missing from routes and `hostname -I`.
-Wireless and slow links have been tested on fixtures only, not on hardware. Pure."""
+"""The script that lists a host's network interfaces, and its parser. Pure.
+
+The script only reads. It needs a POSIX shell and /sys. Addresses come from `ip`. If the host has no `ip`, they come
+from /proc/net/route and `hostname -I`. Wireless and slow links have been tested on fixtures only, not on hardware."""
 
 from __future__ import annotations
 
@@ -39,7 +40,10 @@ IFF_UP = 1
 
 @dataclass(frozen=True)
 class InterfaceSeen:
-    """`addresses` are in the form `10.0.0.5/24`; `speed_mbit` is None where the driver does not report it."""
+    """A network interface of a host.
+
+    `addresses` are IPv4 addresses in the form `10.0.0.5/24`. `speed_mbit` is None if the driver does not report
+    it."""
 
     name: str
     mtu: int
@@ -51,12 +55,15 @@ class InterfaceSeen:
 
 
 def query_interfaces() -> Command:
-    """Return the command that prints `link`, `address`, `route` and `own` lines, and at the end `done`."""
+    """Return the command that prints the interfaces, for `read_interfaces`.
+
+    It prints `link` and `address` lines, or `route` and `own` lines instead of `address`, and at the end `done`."""
     return shell(_SCRIPT)
 
 
 def read_interfaces(text: str) -> tuple[InterfaceSeen, ...] | None:
-    """Return the interfaces, or None if the script did not run to its end or printed no address."""
+    """Parse the output of `query_interfaces`. Return None if the script did not run to its end or found no
+    address."""
     answer = read_probe(text)
     found = [seen for line in answer.all("link") if (seen := _link(line.split())) is not None]
     addresses = _addresses(answer.lists)
@@ -66,7 +73,9 @@ def read_interfaces(text: str) -> tuple[InterfaceSeen, ...] | None:
 
 
 def _link(words: list[str]) -> InterfaceSeen | None:
-    """Parse one `link` line. The state `unknown` counts as up: the kernel reports it for tunnels, say."""
+    """Parse the words of a `link` line. Return None if they are not valid.
+
+    The state `unknown` counts as up, because the kernel reports it for tunnels, for example."""
     if len(words) != 6 or not words[1].isdigit():
         return None
     name, mtu, flags, state, speed, kind = words
@@ -81,7 +90,9 @@ def _link(words: list[str]) -> InterfaceSeen | None:
 
 
 def _addresses(lists: Mapping[str, list[str]]) -> dict[str, list[str]]:
-    """Return IPv4 addresses by interface. IPv6 is left out because Horovod uses IPv4 only."""
+    """Return the IPv4 addresses by interface. IPv6 is left out because Horovod uses IPv4 only.
+
+    `lists` has the script's lines by key."""
     found: dict[str, list[str]] = {}
     for line in lists.get("address", []):
         name, _, address = line.partition(" ")
@@ -96,7 +107,7 @@ def _addresses(lists: Mapping[str, list[str]]) -> dict[str, list[str]]:
 
 
 def _is_ipv4(text: str) -> bool:
-    """Busybox or an unusual driver may print anything in place of an address."""
+    """Whether the text is an IPv4 address. Busybox or an unusual driver may print anything in its place."""
     try:
         ipaddress.IPv4Interface(text)
     except ValueError:
@@ -105,8 +116,9 @@ def _is_ipv4(text: str) -> bool:
 
 
 def _route(words: list[str]) -> tuple[str, ipaddress.IPv4Network] | None:
-    """Parse a line of /proc/net/route, which has addresses in hexadecimal and little-endian. Return None for
-    the default route, which is no subnet, and for a line that does not parse."""
+    """Parse a line of /proc/net/route into (interface, subnet). Its addresses are hexadecimal and little-endian.
+
+    Return None for the default route, because it is no subnet, and for a line that does not parse."""
     try:
         name, target, mask = words
         start, bits = (bytes.fromhex(word)[::-1] for word in (target, mask))

@@ -12,7 +12,8 @@ _KB = 1024
 
 
 def read_machine(text: str) -> MachineSeen | None:
-    """Return the parsed facts, or None if the script did not run to its end."""
+    """Return the facts in the output of the scripts, or None if the script of `query_machine` did not run to its
+    end."""
     answer = read_probe(text)
     if not answer.is_complete:
         return None
@@ -61,7 +62,7 @@ def _disks(answer: ProbeAnswer) -> Iterator[DiskSeen]:
 
 
 def _sizes(lines: Iterable[str]) -> Iterator[tuple[str, str, tuple[int, int]]]:
-    """Yield (what, path, (total, free)). A negative free size counts as 0."""
+    """Parse lines of `df`: yield (use of the disk, path, (total, free)). A negative free size counts as 0."""
     for line in lines:
         what, total, free, path = (*line.split(" ", 3), "", "", "")[:4]
         if total.isdigit() and free.lstrip("-").isdigit():
@@ -91,7 +92,8 @@ def _number(text: str) -> int | None:
 
 
 def _processes(lines: Iterable[str]) -> Iterator[GpuProcessSeen]:
-    """Split from both ends, because the program's name may contain commas."""
+    """Parse the lines of GPU processes. A line is split from both ends, because the program's name may contain
+    commas."""
     for line in lines:
         gpu, pid, rest = (*line.split(",", 2), "", "")[:3]
         name, used, user = (["", "", *rest.rsplit(",", 2)])[-3:]
@@ -99,7 +101,7 @@ def _processes(lines: Iterable[str]) -> Iterator[GpuProcessSeen]:
 
 
 def _infiniband_ports(lines: Iterable[str]) -> Iterator[InfinibandPort]:
-    """The kernel writes the state as `4: ACTIVE`; keep the word."""
+    """Parse the lines of InfiniBand ports. The kernel writes the state as `4: ACTIVE`; only the word is kept."""
     for line in lines:
         device, port, state, rate, layer = (*line.split("|"), "", "", "", "", "")[:5]
         yield InfinibandPort(device, port, state.rpartition(":")[2].strip(), rate, layer)

@@ -1,5 +1,6 @@
-"""The trial container: its specification, the script that runs in it, and the parser of its output. It shows
-what ranks will see (limits, versions) and whether containers start with GPUs. Pure."""
+"""The trial container: its specification, the script that runs in it, and the parser of its output. Pure.
+
+The doctor starts it to find out what ranks will find (limits, versions) and whether containers start with GPUs."""
 
 from __future__ import annotations
 
@@ -65,9 +66,11 @@ _MARK = re.compile(r"^hvdocker-inside (\{.*\})$", re.MULTILINE)
 def trial_spec(
     inventory: Inventory, place: HostPlan, maker: Maker, image: str, token: str, has_gpus: bool
 ) -> ContainerSpec:
-    """Return the specification: like the worker in everything that is examined, but without network, mounts
-    or memory limit, so that it cannot disturb anything. By its role label `down` finds a container that was
-    left. `token` makes its name unique."""
+    """Return the specification of the trial container.
+
+    It is like the worker in everything that is examined, but has no network, mounts or memory limit, so that it
+    cannot disturb anything. Its role label lets `down` find a container that was left. `token` makes the name
+    unique."""
     like = worker_spec(inventory, place, maker)
     kept = (names.LABEL_CLUSTER, names.LABEL_HOST, names.LABEL_OWNER, names.LABEL_VERSION)
     labels = {key: value for key, value in like.labels.items() if key in kept}
@@ -88,8 +91,9 @@ def trial_spec(
 
 
 def trial_body(spec: ContainerSpec) -> dict[str, Any]:
-    """Return the create request. The container ends after LIFETIME_S; then its engine removes it. Any:
-    JSON."""
+    """Return the request with which the engine creates the trial container.
+
+    The container ends after LIFETIME_S, and its engine then removes it. Values are `Any` because they become JSON."""
     body = create_body(spec, {})
     body["Entrypoint"], body["Cmd"] = [spec.command[0]], list(spec.command[1:])
     body["HostConfig"]["AutoRemove"] = True
@@ -98,22 +102,24 @@ def trial_body(spec: ContainerSpec) -> dict[str, Any]:
 
 
 def look_inside(top: str = "") -> Command:
-    """Return the command to run inside. `top` is a prefix for the library folders, for tests."""
+    """Return the command that runs inside the trial container, for `read_inside`.
+
+    `top` is a prefix for the library folders, for tests."""
     return Command(("python3", "-c", _INSIDE_SCRIPT, *([top] if top else [])))
 
 
 def manual_command(image: str, has_gpus: bool) -> str:
-    """Return the `docker run` line with which the user can try the same."""
+    """Return the `docker run` command with which the user can start a container of the image, as the trial did."""
     gpus = ("--gpus", "all") if has_gpus else ()
     return Command(("docker", "run", "--rm", "--network", "none", *gpus, "--entrypoint", "true", image)).line()
 
 
 def read_inside(said: str) -> InsideSeen | None:
-    """Parse the output of the script; None where it does not contain the result line."""
+    """Parse the output of `look_inside`. Return None if it does not contain the result line."""
     found = _MARK.search(said)
     if not found:
         return None
-    told: Mapping[str, Any] = json.loads(found[1])  # Any: written above
+    told: Mapping[str, Any] = json.loads(found[1])  # Any: parsed JSON
     return InsideSeen(
         versions=dict(told["versions"]),
         cuda=told["cuda"],

@@ -1,5 +1,7 @@
-"""Starts the short-lived trial container, runs the script of `trial_commands.py` in it and removes it. If the
-controller dies first, the container ends after LIFETIME_S and its engine removes it, or else `down` does."""
+"""Starts the short-lived trial container, runs the script of `trial_commands.py` in it and removes it.
+
+If the controller dies first, the container ends after LIFETIME_S and its engine removes it. If the engine fails to,
+`down` removes it."""
 
 from __future__ import annotations
 
@@ -17,8 +19,10 @@ MakeSpec = Callable[[bool], ContainerSpec]
 
 
 def try_container(engine: APIClient, make: MakeSpec, wants_gpus: bool) -> TrialResult:
-    """Run the trial. A container that does not start with the host's GPUs is tried again without them,
-    because limits and versions are still worth knowing; the first error then becomes `gpu_error`."""
+    """Run the trial container, with the host's GPUs if `wants_gpus`. `make` returns its specification.
+
+    If it does not start with the GPUs, it is tried again without them, because limits and versions are still worth
+    knowing. The first error then becomes `gpu_error`."""
     if not wants_gpus:
         return _run(engine, make(False))
     first = _run(engine, make(True))
@@ -43,8 +47,8 @@ def _run(engine: APIClient, spec: ContainerSpec) -> TrialResult:
     except APIError as error:
         return TrialResult(spec.image, error=str(error.explanation or error), has_gpus=bool(spec.devices))
     finally:
-        # Remove it by name where Ctrl-C came before the engine returned the id. The engine may already be
-        # removing it (AutoRemove), hence the suppressed error.
+        # If Ctrl-C came before the engine returned the id, the container is removed by name. The error is
+        # suppressed because the engine may already be removing the container (AutoRemove).
         with contextlib.suppress(APIError):
             engine.remove_container(made or spec.name, force=True, v=True)
 
@@ -57,6 +61,8 @@ def _outcome(spec: ContainerSpec, said: str) -> TrialResult:
 
 
 def any_own_image(engine: APIClient) -> str | None:
-    """Return the id of any tagged hvdocker image on this engine, or None. For hosts without the cluster's."""
+    """Return the id of any tagged hvdocker image on this engine, or None.
+
+    The trial uses it on hosts that lack the cluster's image."""
     found = engine.images(filters={"label": [names.LABEL_IMAGE]})
     return next((str(image["Id"]) for image in found if image.get("RepoTags")), None)

@@ -1,4 +1,6 @@
-"""Compares hosts with each other. Each finding is about all hosts; its evidence groups hosts by value."""
+"""Compares hosts with each other.
+
+Each finding is about all hosts. Its evidence lists the different values, each with the hosts that have it."""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ from hvdocker.inventory.inventory import Inventory
 from hvdocker.observe.state import ContainerSeen, HostSeen
 
 MakeFinding = Callable[..., Finding]
-# Ranks work together only with equal versions of the first; different versions of the second are a warning.
+# Ranks work together only with equal versions of MUST_MATCH. Different versions of SHOULD_MATCH are a warning.
 MUST_MATCH = ("tensorflow", "horovod", "nccl", "torch")
 SHOULD_MATCH = ("python", "keras", "numpy")
 
@@ -20,7 +22,9 @@ SHOULD_MATCH = ("python", "keras", "numpy")
 def judge_between_hosts(
     inventory: Inventory, healths: Mapping[str, HostFacts], up: str, retrain: str
 ) -> Iterator[Finding]:
-    """Yield findings; none if fewer than two hosts were observed. `up` and `retrain` are the fix texts."""
+    """Yield the findings that compare hosts. There are none if fewer than two hosts were observed.
+
+    `healths` has the facts by host. `up` and `retrain` are texts that findings show as fixes."""
     seen = {name: health.seen for name, health in healths.items() if health.seen}
     if len(seen) < 2:
         return
@@ -37,7 +41,9 @@ def judge_between_hosts(
 
 
 def _images(inventory: Inventory, seen: Mapping[str, HostSeen], up: str) -> Iterator[Finding]:
-    """Compare images by content. BAD if running workers differ; before that WARN, because `up` fixes it."""
+    """Compare the images of the hosts by content.
+
+    Different images are BAD if workers already run from them. Otherwise they are a WARN, because `up` fixes it."""
     contents = {name: _content(name, host) for name, host in seen.items()}
     known = {name: content for name, content in contents.items() if content}
     running = {name for name, host in seen.items() if (worker := host.worker(name)) and worker.is_running}
@@ -47,7 +53,9 @@ def _images(inventory: Inventory, seen: Mapping[str, HostSeen], up: str) -> Iter
 
 
 def _content(name: str, host: HostSeen) -> str | None:
-    """Return the short content hash of the image that the worker runs, or would run."""
+    """Return a short text for the image that the host's worker runs from, or would run from. None without an image.
+
+    It is the content hash. For a worker that runs from another image than the host's, it is the id of that image."""
     worker = host.worker(name)
     if worker is None:
         return short(host.image.content) if host.image else None
@@ -85,7 +93,9 @@ def _gpus(healths: Mapping[str, HostFacts]) -> Iterator[Finding]:
 
 
 def _compare(check: str, values: Mapping[str, str], judge: MakeFinding, what: str, fix: str) -> Iterator[Finding]:
-    """Yield one finding on whether all values are equal; nothing if there are no values."""
+    """Yield one finding on whether all hosts have the same value. Yield nothing if `values` (by host) is empty.
+
+    If values differ, `judge` makes the finding (WARN or BAD) with the text `what`."""
     if not values:
         return
     groups: dict[str, list[str]] = {}

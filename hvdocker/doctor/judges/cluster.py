@@ -1,4 +1,4 @@
-"""Judges what a host has of this cluster and of others: image, worker, code, leftovers, lock. Pure."""
+"""Judges what a host has of this cluster (image, worker, code, leftovers) and the host's lock. Pure."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ def short(content: str) -> str:
 def judge_worker(worker: ContainerSeen | None, is_up: bool, why_new: str | None, up: str) -> Finding:
     """Judge a host's worker.
 
-    `is_up`: the cluster should have a worker on this host. `why_new`: why `up` would replace the worker."""
+    `is_up`: the cluster should have a worker on this host. `why_new`: why `up` would replace the worker, or None.
+    `up` is the command that findings suggest as the fix."""
     if worker is None:
         if not is_up:
             return good("worker", "not up")
@@ -56,9 +57,9 @@ def judge_worker(worker: ContainerSeen | None, is_up: bool, why_new: str | None,
 def why_replaced(
     inventory: Inventory, state: ClusterState, placed: Mapping[str, HostPlan], maker: Maker
 ) -> dict[str, str]:
-    """Return, by host, why `up` would replace its worker.
+    """Return, by host, why `up` would replace the worker. Hosts whose worker stays are left out.
 
-    Empty where the image cannot be determined: the image has a finding of its own then."""
+    The result is empty if the image cannot be determined, because another finding reports that."""
     workers = {name: worker for name, worker in state.workers().items() if name in placed}
     if not workers:
         return {}
@@ -83,7 +84,9 @@ def judge_code(code: CodeSeen, retrain: str) -> Finding:
 
 
 def judge_leftovers(inventory: Inventory, health: HostFacts, down: str, inventory_flag: str) -> Iterator[Finding]:
-    """Find what earlier runs of this cluster left behind, and its lock. Clusters of others are only named."""
+    """Judge what earlier runs of this cluster left behind on the host, and a lock that is held.
+
+    Other clusters on the host are only named. `down` is the command that findings suggest as the fix."""
     engine, machine, seen = health.engine, health.machine, health.seen
     if engine is None or machine is None or seen is None:
         return
@@ -130,7 +133,7 @@ def _traces(inventory: Inventory, machine: MachineSeen, engine: EngineState, see
 
 
 def _neighbours(inventory: Inventory, engine: EngineState) -> Iterator[str]:
-    """Describe what is kept on purpose: ended jobs, for their logs, and clusters of others."""
+    """Yield texts about what is no leftover: ended jobs, which are kept for their logs, and other clusters."""
     ended = [one for one in engine.containers if one.role == names.ROLE_MASTER and one.state == "exited"]
     own = sum(one.labels.get(names.LABEL_CLUSTER) == inventory.cluster for one in ended)
     if own:

@@ -1,4 +1,6 @@
-"""Judges the connection to a host by its stages. After the first failure nothing more is known. Pure."""
+"""Judges the connection to a host by its stages: name lookup, TCP port, host key, login. Pure.
+
+Nothing is known about the stages after the first failure."""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ STAGES = ("resolves", "answers", "hostkey", "login")
 
 
 def judge_connection(host: Host, unreached: HvdockerError | None, login: str | None = None) -> list[Finding]:
-    """Return GOOD for every stage that passed and BAD for the one that failed. `login` shows user and key."""
+    """Return a GOOD finding for every stage that passed, and a BAD finding for the stage that failed.
+
+    `unreached` is the error, None if the host was reached. `login` is the SSH user and key to show."""
     if host.is_local:
         return [good("answers", "this machine")]
     if unreached is None:

@@ -1,4 +1,4 @@
-"""Judges what the trial container saw: whether it started, shared memory and limits. Pure."""
+"""Judges the result of the trial container: whether it started, its shared memory and its limits. Pure."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def judge_container(trial: TrialResult | None, machine: MachineSeen | None) -> I
 
 
 def _needs_memlock(machine: MachineSeen | None) -> bool:
-    """Only GPUs and InfiniBand transfer data through pinned memory."""
+    """Whether the host needs a high limit for locked memory. Only GPUs and InfiniBand use pinned memory."""
     return machine is not None and bool(machine.gpus or any(port.is_active for port in machine.infiniband_ports))
 
 

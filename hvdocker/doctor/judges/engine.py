@@ -75,7 +75,7 @@ def _storage(engine: EngineState) -> Finding:
 
 
 def judge_confinement(inventory: Inventory, machine: MachineSeen, engine: EngineState) -> Iterator[Finding]:
-    """Yield a finding for SELinux and for AppArmor if the kernel has them."""
+    """Yield a finding about SELinux if the kernel has it, and one about AppArmor if the kernel has it."""
     if machine.is_selinux_enforcing is not None:
         yield _selinux(inventory, machine, engine)
     if machine.has_apparmor:

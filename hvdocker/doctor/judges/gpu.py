@@ -92,9 +92,10 @@ def _users(machine: MachineSeen) -> Iterator[Finding]:
 
 
 def judge_toolkit(machine: MachineSeen, trial: TrialResult | None, push: str) -> Finding | None:
-    """Judge by a container that really started with `--gpus`; UNKNOWN if there was no image to try.
+    """Judge whether containers get the host's GPUs (the NVIDIA container toolkit), by the trial container.
 
-    None for a host without GPUs. `push` is the command that ships the image."""
+    Return None for a host without GPUs. The finding is UNKNOWN if no container could be tried. `push` is the command
+    that ships the image."""
     if not machine.gpus:
         return None
     if trial is None:
@@ -108,7 +109,8 @@ def judge_toolkit(machine: MachineSeen, trial: TrialResult | None, push: str) ->
 
 
 def judge_cuda(driver: str, cuda: str | None) -> Finding:
-    """Compare the host's driver with the CUDA version of the image (None: the image has no CUDA)."""
+    """Judge whether the host's driver supports the CUDA version of the image. `cuda` is None if the image has no
+    CUDA."""
     if cuda is None:
         return warn("cuda", "the image has no CUDA", ["ranks will train on processors, and GPUs stay unused"],
                     fix="choose an `image:` with CUDA")  # fmt: skip

@@ -23,9 +23,11 @@ from hvdocker.placement.scope_label import up_command
 
 @dataclass(frozen=True)
 class FixCommands:
-    """The hvdocker commands that findings suggest as fixes, with the flag for this inventory (`flag`) or, for
-    commands about one cluster, `cluster_flag`. `scope_label` is set if the cluster was made for some slots
-    only, so that `up` repeats that request."""
+    """The hvdocker commands that findings suggest as fixes.
+
+    `flag` is the flag that names this inventory (` -i FILE`). `cluster_flag` replaces it in commands about one
+    cluster. `scope_label` is the request that the cluster was created for (`up -np 6`), so that the suggested `up`
+    repeats it. It is empty if the cluster takes all free slots."""
 
     flag: str = ""
     cluster_flag: str = ""
@@ -56,9 +58,11 @@ class FixCommands:
 class JudgeInput:
     """One host and everything that its judges need.
 
-    `place` is None if the host cannot be placed. `problems` are the planners' errors by check. `why_new` is
-    why `up` would replace the worker, or None. `network` is the finding about its interfaces. `addresses` are
-    the training addresses of all hosts."""
+    `health` has the facts. `words` are the commands to suggest as fixes. `place` is the host's plan, None if it
+    cannot be planned. `problems` are the planner's errors by check. `missing_image_bytes` is the space that the image
+    needs, 0 if the host has it. `is_up`: the cluster should have a worker on this host. `why_new` is why `up` would
+    replace the worker, or None. `network` is the finding about the host's interfaces. `addresses` are the training
+    addresses of all hosts."""
 
     inventory: Inventory
     host: Host
@@ -82,7 +86,9 @@ def judge_host(case: JudgeInput) -> HostReport:
 
 
 def _missing_fact(error: HvdockerError) -> Finding:
-    """Report a fact that could not be gathered: UNKNOWN, or BAD if the host became unreachable meanwhile."""
+    """Return the finding for a fact that could not be gathered, because of `error`.
+
+    It is UNKNOWN, or BAD if the host became unreachable meanwhile."""
     is_lost = isinstance(error, HostUnreachable)
     return error_finding("answers" if is_lost else "unseen", error, Mark.BAD if is_lost else Mark.UNKNOWN)
 

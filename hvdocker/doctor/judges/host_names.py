@@ -1,4 +1,6 @@
-"""Judges name resolution: finds host names that resolve to loopback, and so lead a host to itself. Pure."""
+"""Judges name resolution: finds host names that resolve to a loopback address. Pure.
+
+Such a name leads the host to itself."""
 
 from __future__ import annotations
 
@@ -36,8 +38,10 @@ def judge_names(machine: MachineSeen, host: Host, peers: Iterable[Host], address
 
 
 def hosts_file_fix(names: Mapping[str, str | None]) -> str:
-    """Return the command that removes only these names from the loopback lines of /etc/hosts and adds their
-    known addresses. It writes into the file instead of replacing it, because the file may be a mount."""
+    """Return the command that removes these names from the loopback lines of /etc/hosts and adds their addresses.
+
+    `names` has the address of each name, or None if it is unknown. The command writes into the file instead of
+    replacing it, because the file may be a mount. If no command can be built, advice is returned instead."""
     if LOCALHOST in names:
         return f"{LOCALHOST} is every host's own name: write another `host:`, or: sudo hostnamectl hostname NAME"
     if not all(re.fullmatch(r"[A-Za-z0-9_.-]+", name) for name in names):
@@ -51,7 +55,9 @@ def hosts_file_fix(names: Mapping[str, str | None]) -> str:
 
 
 def names_to_resolve(host: Host, peers: Iterable[Host]) -> Iterator[str]:
-    """Yield the names that the host has to resolve: its own and its peers', but no addresses."""
+    """Yield the host names that the host has to resolve: its own and those of its peers.
+
+    Hosts that the inventory names by address are left out."""
     return (peer.host for peer in (host, *peers) if not is_address(peer.host))
 
 

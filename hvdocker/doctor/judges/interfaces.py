@@ -1,4 +1,4 @@
-"""Judges the interface plan: over which address and interface each host trains, and what is wrong."""
+"""Judges over which address and network interface each host trains, and whether anything is wrong with them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LOCAL_BRIDGE = re.compile(
 
 @dataclass(frozen=True)
 class _Complaint:
-    """One thing that is wrong: `shown` for the table cell, `line` for the evidence."""
+    """One thing that is wrong with an interface. `shown` is for the table cell, `line` for the evidence."""
 
     mark: Mark
     shown: str
@@ -34,7 +34,7 @@ class _Complaint:
 
 @dataclass(frozen=True)
 class _TrainingInterface:
-    """The interface that has a host's training address; `interfaces` are all that the host has."""
+    """The interface that has a host's training address. `interfaces` are all interfaces of the host."""
 
     host: str
     address: ipaddress.IPv4Address
@@ -46,7 +46,9 @@ class _TrainingInterface:
 def judge_interfaces(
     addresses: Mapping[str, str], facts: Mapping[str, tuple[InterfaceSeen, ...] | None]
 ) -> dict[str, Finding]:
-    """Return a finding per host. `addresses` are the training addresses; a host without facts is UNKNOWN."""
+    """Return a finding for each host in `addresses`, which has the training addresses.
+
+    A host without `facts` gets an UNKNOWN finding."""
     training_interfaces = {
         name: training
         for name, address in addresses.items()
@@ -104,15 +106,16 @@ def _address_not_found(host: str, address: str, seen: tuple[InterfaceSeen, ...])
 
 
 def _other_address(seen: tuple[InterfaceSeen, ...], wrong: str) -> str:
-    """Return the fix text that proposes another `address:` for the inventory: an address of this host that is
-    not `wrong` and that others may reach."""
+    """Return the fix that proposes another `address:` for the inventory.
+
+    The proposed address is one of this host that is not `wrong` and that other hosts may reach."""
     fit = [one for one in seen if one.is_up and not _LOCAL_BRIDGE.fullmatch(one.name)]
     known = [ipaddress.IPv4Interface(text).ip for one in fit for text in one.addresses]
     return address_fix_from(str(ip) for ip in known if str(ip) != wrong)
 
 
 def _own_complaints(training: _TrainingInterface) -> list[_Complaint]:
-    """Return what is wrong with the address or its interface by itself, without regard to other hosts."""
+    """Return what is wrong with the address or its interface, without comparing it with other hosts."""
     name, host, interface = training.interface.name, training.host, training.interface
     quoted, other = shlex.quote(name), _other_address(training.interfaces, str(training.address))
     found = []
@@ -139,7 +142,9 @@ def _own_complaints(training: _TrainingInterface) -> list[_Complaint]:
 
 
 def _same_subnet(training: _TrainingInterface) -> list[_Complaint]:
-    """Complain about two interfaces in one subnet: Linux sends by either and answers ARP for both."""
+    """Complain if another interface of the host is in the same subnet as the training interface.
+
+    Linux then sends through either interface and answers ARP requests for both."""
     others = [
         (one.name, text)
         for one in training.interfaces
@@ -158,7 +163,7 @@ def _same_subnet(training: _TrainingInterface) -> list[_Complaint]:
 def _compared_with_others(
     training: _TrainingInterface, training_interfaces: Mapping[str, _TrainingInterface]
 ) -> list[_Complaint]:
-    """Compare the subnet and MTU with those of most hosts."""
+    """Complain if the subnet or MTU of this host differs from that of most hosts."""
     found = []
     networks = Counter(other.network for other in training_interfaces.values())
     usual = max(networks, key=lambda network: (networks[network], network == _first(training_interfaces).network))

@@ -60,7 +60,9 @@ def judge_cpu(machine: MachineSeen, slots: int) -> Finding:
 
 
 def judge_clock(clock: ClockSeen | None) -> Finding:
-    """Judge the clock. Half of the round trip is subtracted, because the answer was under way that long."""
+    """Judge how far the host's clock differs from the controller's.
+
+    Half of the round trip is subtracted from the difference, because the measurement may be wrong by that much."""
     if clock is None:
         return unknown("clock", "not told", command="date +%s")
     off_s = max(0.0, abs(clock.offset_s) - clock.round_trip_s / 2)
@@ -74,7 +76,7 @@ def judge_clock(clock: ClockSeen | None) -> Finding:
 
 
 def judge_disks(machine: MachineSeen, needed_bytes: int) -> Iterator[Finding]:
-    """Judge the disks. `needed_bytes` have to fit on the disk with the images."""
+    """Yield a finding for each disk. `needed_bytes` is the space that the image needs on the disk with the images."""
     for disk in machine.disks:
         yield _disk(disk, needed_bytes if disk.what == "images" else 0, machine)
 
@@ -103,13 +105,15 @@ def _disk(disk: DiskSeen, needed_bytes: int, machine: MachineSeen) -> Finding:
 
 
 def _is_little(disk: DiskSeen) -> bool:
-    """Return whether little is left, in bytes and as a share: a small share of a large disk is enough."""
+    """Whether little space is left: less than 2.5 GiB, or less than 10 % and less than 50 GiB.
+
+    The 50 GiB matter for very large disks, of which less than 10 % is still enough."""
     is_small_share = disk.free_bytes < LITTLE_SHARE * disk.total_bytes
     return disk.free_bytes < LITTLE_DISK / 4 or (is_small_share and disk.free_bytes < 5 * LITTLE_DISK)
 
 
 def judge_fabric(machine: MachineSeen) -> Finding | None:
-    """Judge the InfiniBand ports. A machine without InfiniBand has no finding."""
+    """Judge the InfiniBand ports. Return None for a machine without InfiniBand."""
     if not machine.infiniband_ports:
         return None
     shown = ", ".join(

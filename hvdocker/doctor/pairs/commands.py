@@ -1,5 +1,6 @@
-"""Builds the argv of `check listen`, `check pairs` and `check bandwidth` in the image, and parses their
-output. The orders are JSON on the command line; they contain no secrets. Pure."""
+"""Builds the argv of `check listen`, `check pairs` and `check bandwidth` in the image, and parses their output.
+
+The arguments of these programs are JSON on the command line. They contain no secrets. Pure."""
 
 from __future__ import annotations
 
@@ -16,9 +17,10 @@ MEASURE_S = 0.8
 
 
 class SshCheck(Enum):
-    """What is tried on a host's worker port. LOGIN: an SSH login. GREETING: only the SSH banner, because the
-    cluster's own worker has the port and does not know the doctor's keys. HELD: nothing, because another
-    program has the port."""
+    """What is tried on a host's worker port.
+
+    LOGIN: an SSH login. GREETING: only the SSH banner, because the cluster's own worker has the port and does not
+    know the doctor's keys. HELD: nothing, because another program has the port."""
 
     LOGIN = "login"
     GREETING = "greeting"
@@ -27,10 +29,10 @@ class SshCheck(Enum):
 
 @dataclass(frozen=True)
 class Listener:
-    """The ports that `check listen` has open on a host for all peers to try: three TCP ports and one UDP
-    port.
+    """The process that `check listen` leaves in a container of a host, and the ports that it opened for the peers.
 
-    `pid` is its process in the container. `interface` and `mtu` are those of the training address."""
+    There are three TCP ports (`tcp`) and one UDP port. A peer has to send the `token`. `pid` is the process id in the
+    container. `interface` and `mtu` are those of the training `address`."""
 
     host: str
     address: str
@@ -44,8 +46,10 @@ class Listener:
 
 @dataclass(frozen=True)
 class Problem:
-    """Why a connection failed. `kind` is timeout, refused, unreachable, own (the sender's kernel forbids it),
-    silent, stranger (another program answers), login or other."""
+    """Why a connection failed. `words` is the text for the user.
+
+    `kind` is timeout, refused, unreachable, own (the sender's kernel forbids the connection), silent (connected, but
+    no answer), stranger (another program answers), login (the SSH login failed) or other."""
 
     kind: str
     words: str
@@ -53,11 +57,15 @@ class Problem:
 
 @dataclass(frozen=True)
 class MtuFound:
-    """Packet sizes in bytes. `link` is the MTU of the sender's interface, `passed` the largest packet that
-    arrived, `kernel_mtu` the path MTU that the sender's kernel believes. They are found with UDP datagrams
-    that must not be fragmented and short acknowledgements. Ping and raw sockets need capabilities that
-    containers lack; echoes of full size would mix the two directions. Where UDP is blocked (`error`), 256 KB
-    are sent over TCP to see whether full packets arrive; `bulk_error` is why they did not."""
+    """Packet sizes from one host to another, in bytes.
+
+    `link` is the MTU of the sender's interface, `passed` the largest packet that arrived, `kernel_mtu` the path MTU
+    that the sender's kernel believes. They are found with UDP datagrams that must not be fragmented, and with short
+    acknowledgements: echoes of full size would mix the two directions. Ping and raw sockets need capabilities that
+    containers lack.
+
+    `error` is why the UDP datagrams failed, for example because UDP is blocked. Then 256 KB are sent over TCP to see
+    whether full packets arrive. `bulk_error` is why they did not."""
 
     link: int
     passed: int | None = None
@@ -68,7 +76,10 @@ class MtuFound:
 
 @dataclass(frozen=True)
 class PairAnswer:
-    """What one host found out about one peer. None in place of a Problem means success."""
+    """What one host found out about one peer.
+
+    `ssh` is the result on the worker port, `ports` that of each random TCP port. None in place of a Problem means
+    success."""
 
     ssh: Problem | None
     ports: Mapping[int, Problem | None]
@@ -78,14 +89,16 @@ class PairAnswer:
 
 @dataclass(frozen=True)
 class Speed:
-    """A measured bandwidth, or why it could not be measured."""
+    """A measured bandwidth. If it could not be measured, `gbit_s` is None and `error` says why."""
 
     gbit_s: float | None
     error: str | None = None
 
 
 def listen_argv(address: str, token: str, seconds: float, sshd_port: int | None) -> list[str]:
-    """Return the argv that opens ports for `seconds`; with `sshd_port` it also checks the sshd there."""
+    """Return the argv of `check listen`, which opens ports on `address` for `seconds`.
+
+    With `sshd_port` it also checks that the container's sshd answers on that port."""
     order = {"address": address, "token": token, "seconds": seconds, "sshd": sshd_port}
     return [CHECK_PROGRAM, "listen", json.dumps(order)]
 
@@ -100,13 +113,15 @@ def pairs_argv(own: Listener, peers: Iterable[Listener], port: int, ways: Mappin
 
 
 def bandwidth_argv(own: Listener, peer: Listener) -> list[str]:
-    """Return the argv that sends one TCP stream for MEASURE_S seconds; the receiver counts the bytes."""
+    """Return the argv of `check bandwidth`, which sends one TCP stream to the peer for MEASURE_S seconds.
+
+    The receiver counts the bytes."""
     order = {"address": own.address, "timeout_s": TIMEOUT_S, "seconds": MEASURE_S, "peer": _as_peer(peer, None)}
     return [CHECK_PROGRAM, "bandwidth", json.dumps(order)]
 
 
 def stop_listener_argv(listener: Listener) -> list[str]:
-    """Return the argv that ends the listener, which outlives the command `check listen`."""
+    """Return the argv that ends the listener. It is a process that goes on after `check listen` has returned."""
     return ["sh", "-c", 'kill "$1"', "sh", str(listener.pid)]
 
 
@@ -126,7 +141,7 @@ def _as_peer(listener: Listener, ssh: Mapping[str, object] | None) -> Mapping[st
 
 
 def read_listener(host: str, address: str, token: str, text: str) -> Listener | str:
-    """Parse the output of `check listen`: the listener, or why there is none."""
+    """Parse the output of `check listen`. Return the listener, or a text that says why there is none."""
     told = _json(text)
     if told is None or "error" in told:
         return str(told["error"]) if told else "its answer is not understood"
@@ -142,7 +157,7 @@ def read_listener(host: str, address: str, token: str, text: str) -> Listener | 
 
 
 def read_pairs(text: str) -> Mapping[str, PairAnswer] | None:
-    """Parse the output of `check pairs`: answers by peer, or None if the output is not valid."""
+    """Parse the output of `check pairs`. Return the answers by peer, or None if the output is not valid."""
     told = _json(text)
     try:
         return None if told is None else {name: _answer(one) for name, one in told.items()}
@@ -161,7 +176,9 @@ def read_bandwidth(text: str) -> Speed:
 
 
 def _json(text: str) -> Mapping[str, Any] | None:
-    """Parse the last line as a JSON object, or return None. Any: JSON."""
+    """Parse the last line of the text as a JSON object. Return None if it is not valid.
+
+    Values are `Any` because they come from parsed JSON."""
     try:
         found = json.loads(text.strip().splitlines()[-1])
     except (ValueError, IndexError):
@@ -170,7 +187,7 @@ def _json(text: str) -> Mapping[str, Any] | None:
 
 
 def _answer(one: Mapping[str, Any]) -> PairAnswer:
-    """Any: JSON."""
+    """Build the answer about one peer. Values are `Any` because they come from parsed JSON."""
     mtu = one["mtu"]
     return PairAnswer(
         ssh=_problem(one["ssh"]),

@@ -1,7 +1,8 @@
 """Tries every connection between hosts, in both directions, from inside the training image.
 
-Uses the workers if the whole cluster is up, else short-lived containers that end by themselves, so that neither
-Ctrl-C nor a lost controller leaves one. Ships no image: a host without it is skipped."""
+The checks run in the workers if the whole cluster is up. Otherwise they run in short-lived containers that end by
+themselves, so that neither Ctrl-C nor a lost controller leaves one behind. No image is shipped: a host without the
+image is skipped."""
 
 from __future__ import annotations
 
@@ -29,14 +30,18 @@ from hvdocker.placement.host_plan import HostPlan
 if TYPE_CHECKING:
     from hvdocker.transport.link import HostLink
 
-# The limit for the whole examination. Containers and listeners end by themselves after it.
+# The time limit for the whole examination. Containers and listeners end by themselves after it.
 LIFE_S = 120
 ROUND_S = 3
 
 
 @dataclass
 class _Examination:
-    """One examination: the container on each host, and the results."""
+    """The state of one examination, by host or pair of hosts.
+
+    `life_s` is the time after which containers and listeners end by themselves. `containers` are the names of the
+    containers in which the checks run. `skipped` are the hosts that cannot be checked. `speeds` is None unless the
+    bandwidth is measured."""
 
     env: Env
     inventory: Inventory
@@ -56,7 +61,9 @@ class _Examination:
         return next((place.port for place in self.placed.values()), names.DEFAULT_PORT)
 
     def each(self, hosts: list[str], work: Callable[[str], None], on_interrupt: Callable[[], None]) -> None:
-        """Work on all hosts at once. A host that fails is skipped from then on; the others continue."""
+        """Run `work` on all hosts at once. A host on which it fails is marked as skipped; the others continue.
+
+        `on_interrupt` is called on Ctrl-C."""
         from hvdocker.transport.pool import for_each_host
 
         outcomes = for_each_host(hosts, work, on_interrupt=on_interrupt)
@@ -64,7 +71,7 @@ class _Examination:
             self.skipped[name] = failure_reason(error)
 
     def results(self) -> PairResults:
-        """Return the results in inventory order, whatever order the answers came in."""
+        """Return the results in inventory order, not in the order in which the answers came."""
         order = tuple(host.name for host in self.inventory.hosts)
         listeners = {name: self.listeners[name] for name in order if name in self.listeners}
         known = [(start, end) for start in listeners for end in listeners if start not in self.skipped]
@@ -81,7 +88,9 @@ def examine_pairs(
     is_deep: bool,
     inventory_flag: str = "",
 ) -> tuple[PairReport, ...]:
-    """Examine every pair of hosts. `inventory_flag` (`-i FILE`) completes the commands that findings suggest."""
+    """Examine every pair of hosts, in both directions. With `is_deep` the bandwidth is measured too.
+
+    `inventory_flag` (`-i FILE`) is added to the hvdocker commands that findings suggest."""
     life_s = LIFE_S + (ROUND_S * 2 * len(placed) if is_deep else 0)
     examination = _Examination(env, inventory, links, state, placed, life_s, speeds={} if is_deep else None)
     examination.skipped = hosts_to_skip(inventory, state, placed, frozenset(links), inventory_flag)
@@ -109,7 +118,9 @@ def _whole_cluster_runs(state: ClusterState, placed: Mapping[str, HostPlan]) -> 
 
 
 def _examine(examination: _Examination, stop: Callable[[], None]) -> None:
-    """Start all listeners, then try all connections, then measure the bandwidth."""
+    """Start all listeners, then try all connections, then measure the bandwidth if that is wanted.
+
+    `stop` ends the containers or listeners; it is called on Ctrl-C."""
     examination.each(list(examination.containers), lambda name: _listen(examination, name), stop)
     examination.each(list(examination.listeners), lambda name: _try_peers(examination, name), stop)
     if examination.speeds is not None:
@@ -162,7 +173,9 @@ def _ask(examination: _Examination, name: str, argv: list[str]) -> tuple[int, st
 
 @contextmanager
 def _in_workers(examination: _Examination, present: list[str]) -> Iterator[Callable[[], None]]:
-    """Use the workers' containers, and end the listeners there, which would run until their time limit."""
+    """Run the checks in the workers. Yield a function that ends the listeners there, and call it at the end.
+
+    Otherwise the listeners would run on in the workers until their time limit."""
     from hvdocker.transport.pool import for_each_host
 
     examination.ssh_checks = dict.fromkeys(present, SshCheck.LOGIN)

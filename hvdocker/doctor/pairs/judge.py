@@ -29,8 +29,9 @@ def _report(results: PairResults, pair: Pair, ssh: Finding | None, ports: Findin
 
 
 def _unknown(results: PairResults, pair: Pair) -> tuple[Finding, ...]:
-    """Return UNKNOWN findings for a pair without results. If both hosts were skipped, the reason of the
-    second is used, so that all pairs to one host show the same text."""
+    """Return an UNKNOWN finding per check for a pair without results. Its text is the reason why a host was skipped.
+
+    If both hosts were skipped, the reason of the second is used, so that all pairs to one host show the same text."""
     nothing = SkipReason("?", ("it was not tried",))
     why = results.skipped.get(pair[1]) or results.skipped.get(pair[0]) or nothing
     checks = (*CHECKS, "bandwidth") if results.speeds is not None else CHECKS

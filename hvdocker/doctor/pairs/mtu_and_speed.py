@@ -1,6 +1,6 @@
 """Judges the path between two hosts: its MTU, round trips and bandwidth. Pure.
 
-inside/checks/path_mtu.py in the image measures the MTU."""
+The program inside/checks/path_mtu.py in the image measures the MTU."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ SLOW_ROUND_TRIP_S = 0.005
 SLOW_FRACTION = 1 / 3
 ETHERNET_MTU = 1500
 LARGEST_PACKET = 65535
-# Passes through the usual tunnels.
+# Packets of this size pass through the usual tunnels.
 TUNNEL_MTU = 1400
 
 
 def common_mtu(mtus: Iterable[int]) -> int:
-    """Return the MTU of most hosts. In a tie ETHERNET_MTU wins, else the larger one."""
+    """Return the MTU that most hosts have. In a tie ETHERNET_MTU wins, else the largest MTU."""
     counts = Counter(mtus)
     return max(counts, key=lambda mtu: (counts[mtu], mtu == ETHERNET_MTU, mtu))
 
@@ -33,7 +33,10 @@ def set_mtu(host: str, interface: str, mtu: int) -> str:
 
 
 def judge_mtu(results: PairResults, pair: Pair, answer: PairAnswer) -> Finding:
-    """Return WARN if a router reports a smaller path MTU, and BAD if larger packets vanish (a black hole)."""
+    """Judge whether packets as large as the sender's MTU arrive.
+
+    The finding is WARN if a router reports that they are too large, and BAD if they vanish without a report (a black
+    hole)."""
     found = answer.mtu
     where = results.named(pair)
     if found.passed is None:
@@ -52,7 +55,7 @@ def judge_mtu(results: PairResults, pair: Pair, answer: PairAnswer) -> Finding:
 
 
 def _black_hole(results: PairResults, pair: Pair, answer: PairAnswer, shown: str) -> Finding:
-    """Report packets that leave the sender's interface but do not arrive, with no ICMP to say why."""
+    """Return a BAD finding: packets leave the sender's interface but do not arrive, and no ICMP message says why."""
     start, end = results.listeners[pair[0]], results.listeners[pair[1]]
     link, passed = answer.mtu.link, answer.mtu.passed or 0
     lines = [f"{results.named(pair)}: packets of {passed} bytes arrive, packets of {passed + 1} vanish unsaid"]
@@ -68,7 +71,10 @@ def _black_hole(results: PairResults, pair: Pair, answer: PairAnswer, shown: str
 
 
 def _unknown_mtu(results: PairResults, pair: Pair, answer: PairAnswer) -> Finding:
-    """Judge without UDP results. Blocked UDP is no fault, because training uses TCP; sizes stay unknown."""
+    """Judge the MTU if the UDP check gave no result, so that the packet sizes are unknown.
+
+    Blocked UDP itself is no fault, because training uses TCP. The finding is BAD if full TCP packets do not arrive
+    either."""
     where, start = results.named(pair), results.listeners[pair[0]]
     line = f"{where}: UDP, by which sizes are found out: {answer.mtu.error}"
     if answer.mtu.bulk_error:
@@ -82,7 +88,7 @@ def _unknown_mtu(results: PairResults, pair: Pair, answer: PairAnswer) -> Findin
 
 
 def judge_round_trip(results: PairResults, pair: Pair, answer: PairAnswer) -> Finding:
-    """Judge the shortest round trip."""
+    """Judge the shortest of the measured round trips. It is a WARN if it is longer than SLOW_ROUND_TRIP_S."""
     if answer.round_trip_s is None:
         return Finding("rtt", Mark.UNKNOWN, "?", (f"{results.named(pair)}: no open port to time it on",))
     shown = f"{answer.round_trip_s * 1000:.2g} ms"
@@ -96,7 +102,9 @@ def judge_round_trip(results: PairResults, pair: Pair, answer: PairAnswer) -> Fi
 
 
 def judge_speed(results: PairResults, pair: Pair) -> Finding:
-    """Compare the bandwidth with the median of the other pairs, because the nominal speed is not known."""
+    """Judge the bandwidth of a pair. It is a WARN if it is far below the median of the other pairs.
+
+    It is compared with other pairs because the nominal speed of the network is not known."""
     speeds = results.speeds or {}
     own = speeds.get(pair)
     if own is None or own.gbit_s is None:

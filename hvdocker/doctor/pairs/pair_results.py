@@ -12,7 +12,7 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True)
 class SkipReason:
-    """Why the pairs of a host were not checked, in the words of a finding."""
+    """Why the pairs of a host were not checked. The fields are those of a Finding."""
 
     shown: str
     evidence: tuple[str, ...]
@@ -21,8 +21,11 @@ class SkipReason:
 
 @dataclass(frozen=True)
 class PairResults:
-    """All results. `order` names the hosts of the inventory; each is in `listeners` or in `skipped`.
-    `ssh_checks` says what was tried on each host's worker port. `speeds` is None without `--deep`."""
+    """The results of all pairs.
+
+    `order` are the hosts of the inventory. `port` is the worker port. A host that was not checked has no entry in
+    `listeners`. `skipped` says why, unless no other host was left to check it with. `ssh_checks` says what was tried
+    on each host's worker port. `speeds` is None without `doctor --deep`."""
 
     order: tuple[str, ...]
     port: int
@@ -34,11 +37,12 @@ class PairResults:
 
     @property
     def pairs(self) -> list[Pair]:
-        """Every ordered pair: both directions, in inventory order."""
+        """All ordered pairs of hosts, so both directions, in inventory order."""
         return [(start, end) for start in self.order for end in self.order if start != end]
 
     def named(self, pair: Pair, port: int | None = None) -> str:
-        """Return the text for a pair in evidence lines: `a → b 10.0.0.12:4711`."""
+        """Return the text that names a pair in evidence lines: `a → b 10.0.0.12:4711`, or without the port if it is
+        None."""
         start, end = pair
         address = self.listeners[end].address
         return f"{start} → {end} {address}:{port}" if port else f"{start} → {end} {address}"

@@ -1,6 +1,7 @@
-"""Starts and removes probe containers: short-lived containers of the training image with their own keys, in
-which the doctor's pair checks run where the cluster is not up. They are made like workers, but without
-mounts, and run under `timeout`."""
+"""Starts and removes probe containers, in which the doctor's pair checks run if the cluster is not up.
+
+A probe container is a short-lived container of the training image with SSH keys of its own. It is made like a worker,
+but without mounts, and runs under `timeout`."""
 
 from __future__ import annotations
 
@@ -23,13 +24,16 @@ from hvdocker.transport.errors import translating_errors
 from hvdocker.transport.link import HostLink
 from hvdocker.transport.ssh import key_pairs
 
-# Well past the time after which every probe container ends by itself.
+# Older probe containers are leftovers: this is well past the time after which they end by themselves.
 STALE_AFTER_S = 600
 
 
 @dataclass(frozen=True)
 class ProbeKeys:
-    """SSH keys for one examination, and the files with which all probe containers trust each other."""
+    """SSH keys for one examination of all pairs.
+
+    `client` is the key with which all probe containers log in. `hosts` are the host keys. `trust` are the files that
+    make the containers trust each other."""
 
     client: key_pairs.SshKeyPair
     hosts: dict[str, key_pairs.SshKeyPair]
@@ -37,7 +41,7 @@ class ProbeKeys:
 
 
 def make_probe_keys(cluster: str, places: Iterable[HostPlan], port: int) -> ProbeKeys:
-    """Make one client key for all and a host key per host."""
+    """Make one client key for all probe containers and one host key for each host."""
     places = list(places)
     client, pairs = key_pairs.make_pair(), {place.name: key_pairs.make_pair() for place in places}
     members = [ClusterMember(place.name, place.address, user_name(place.uid)) for place in places]
@@ -50,9 +54,11 @@ def make_probe_keys(cluster: str, places: Iterable[HostPlan], port: int) -> Prob
 def start_probe_container(
     link: HostLink, spec: ContainerSpec, place: HostPlan, passes: ProbeKeys, tell: Callable[[str], None]
 ) -> None:
-    """Create and start a probe container. `tell` is called with its id as soon as it exists, so that the
-    caller can remove it after any failure. The engine removes the container when it ends (AutoRemove), so
-    that neither Ctrl-C nor a controller that dies leaves it for long."""
+    """Create and start a probe container.
+
+    `tell` is called with the container's id as soon as it exists, so that the caller can remove it after any failure.
+    The engine removes the container when it ends (AutoRemove), so neither Ctrl-C nor a controller that dies leaves it
+    for long."""
     with translating_errors(link.name, "starting a container for the checks"):
         engine = link.engine()
         body = create_body(spec, {})
@@ -73,7 +79,9 @@ def start_probe_container(
 
 
 def remove_stale_probe_container(link: HostLink, name: str, seen: Iterable[ContainerSeen]) -> None:
-    """Remove a leftover probe container of this name. Raise HostUnfit if it belongs to a doctor at work."""
+    """Remove a probe container of this name that an earlier doctor left behind.
+
+    Raises HostUnfit if the container seems to belong to a doctor that runs now."""
     for container in seen:
         if container.role != names.ROLE_DOCTOR or container.name != name:
             continue
@@ -92,7 +100,7 @@ def _host_time(link: HostLink) -> float:
 
 
 def remove_probe_container(link: HostLink, container: str) -> None:
-    """Remove the container by name or id; it is no error if it has already ended."""
+    """Remove the container by name or id. It is no error if the container is already gone."""
     with translating_errors(link.name, f"removing {container}"):
         _remove(link.engine(), container)
 

@@ -1,5 +1,6 @@
-"""Judges the reachability of every pair: the worker port and the random ports, and which host blocks them. A
-problem of one host has the same text in all its pairs, so that the report can print it once. Pure."""
+"""Judges the reachability of every pair: the worker port and the random ports, and which host blocks them. Pure.
+
+If one host causes the problem, all its pairs show the same text, so that the report can print it once."""
 
 from __future__ import annotations
 
@@ -19,8 +20,9 @@ _BLOCKED = ("timeout", "silent", "refused", "own", "unreachable", "other")
 
 @dataclass(frozen=True)
 class _Failure:
-    """Why one host could not connect to another: `kind` as in Problem, `lines` the evidence, `shown` the
-    short text of the finding."""
+    """Why one host could not connect to another.
+
+    `kind` is that of Problem. `lines` are the evidence, and `shown` is the short text of the finding."""
 
     kind: str
     lines: tuple[str, ...]
@@ -29,7 +31,9 @@ class _Failure:
 
 @dataclass(frozen=True)
 class _PortCheck:
-    """A check of ports. `port` is None for the check of random ports; `good_text` is shown if all is well."""
+    """One kind of check: of the worker port, or of the random ports (`port` is None).
+
+    `check` is the name of the check in findings. `good_text` is shown if the connection works."""
 
     check: str
     port: int | None
@@ -37,7 +41,9 @@ class _PortCheck:
 
 
 def judge_ssh(results: PairResults) -> dict[Pair, Finding]:
-    """Judge the worker port of every pair: held by another program, login failed, or blocked."""
+    """Judge the worker port of every pair.
+
+    The finding says whether the port works, is held by another program, refuses the login, or is blocked."""
     found: dict[Pair, Finding] = {}
     troubles: dict[Pair, _Failure | None] = {}
     for pair, answer in results.answers.items():
@@ -58,7 +64,7 @@ def judge_ssh(results: PairResults) -> dict[Pair, Finding]:
 
 
 def judge_ports(results: PairResults) -> dict[Pair, Finding]:
-    """Judge the random TCP ports of every pair."""
+    """Judge the random TCP ports of every pair. Training opens such ports for its own connections."""
     troubles = {pair: _port_failure(results, pair, answer.ports) for pair, answer in results.answers.items()}
     return _assign_blame(results, _PortCheck("ports", None, "open"), troubles)
 
@@ -85,7 +91,9 @@ def _port_failure(results: PairResults, pair: Pair, ports: Mapping[int, Problem 
 
 
 def _explain(problem: Problem) -> str:
-    """Explain the problem. "Refused" means a firewall, because the listener is known to be running."""
+    """Return the text of the problem, with a hint if a firewall is the cause.
+
+    "Refused" means a firewall, because the listener on that port is known to be running."""
     if problem.kind == "refused":
         return f"{problem.words}, though it is open there: a firewall rejects it"
     if problem.kind == "own":
@@ -96,7 +104,10 @@ def _explain(problem: Problem) -> str:
 def _assign_blame(
     results: PairResults, door: _PortCheck, troubles: Mapping[Pair, _Failure | None]
 ) -> dict[Pair, Finding]:
-    """Assign the blame: to `end` if no host reaches it, to `start` if it reaches none, else to the pair."""
+    """Return a finding for each pair, which says where the connection is blocked.
+
+    `troubles` has None for pairs that work. For a pair that fails, `end` is blamed if no host reaches it, `start` if
+    it reaches no host, and otherwise the connection between the two."""
     found: dict[Pair, Finding] = {}
     for pair, trouble in troubles.items():
         start, end = pair

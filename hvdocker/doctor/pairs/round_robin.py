@@ -1,4 +1,5 @@
-"""Pairs hosts for measurements, so that no host is in two at a time. Pure."""
+"""Groups pairs of hosts into rounds for measurements, so that no host takes part in two measurements at a time.
+Pure."""
 
 from __future__ import annotations
 
@@ -6,9 +7,10 @@ from collections.abc import Sequence
 
 
 def rounds(hosts: Sequence[str]) -> list[list[tuple[str, str]]]:
-    """Return rounds that contain every pair once, by the circle method of round-robin tournaments.
+    """Return rounds that together contain every pair once. In each round every host occurs at most once.
 
-    With an odd number of hosts, one host pauses in each round."""
+    This is the circle method of round-robin tournaments. With an odd number of hosts, one host pauses in each
+    round."""
     order: list[str | None] = [*hosts, *([None] if len(hosts) % 2 else [])]
     half = len(order) // 2
     made = []

@@ -1,4 +1,4 @@
-"""Saves the measured speeds between hosts in .hvdocker/links.json, as a hint for placement."""
+"""Saves the measured speeds between hosts in .hvdocker/links.json, where placement reads them as a hint."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from hvdocker.placement.link_speeds import LINKS_FILE, LINKS_FORMAT, read_link_s
 
 
 def save_link_speeds(located: Located, pairs: Iterable[PairReport]) -> None:
-    """Save the slower direction of each pair. Earlier values of pairs that were not measured now are kept.
+    """Save the speed of the slower direction of each pair that was measured.
 
-    A file that cannot be written is no error: the speeds are only a hint."""
+    Earlier values of other pairs are kept. A file that cannot be written is no error: the speeds are only a hint."""
     measured: dict[frozenset[str], float] = {}
     for pair in pairs:
         if pair.bits_per_s is not None:

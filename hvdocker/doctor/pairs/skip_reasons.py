@@ -1,4 +1,4 @@
-"""Reasons why the pairs of a host are not checked, each with its fix. Pure."""
+"""Reasons why the pairs of a host are not checked, each with its fix if there is one. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ _OWN_ADDRESS = "give this host an `address:` of its own, or set `network:`"
 def hosts_to_skip(
     inventory: Inventory, state: ClusterState, placed: Mapping[str, HostPlan], reached: Set[str], inventory_flag: str
 ) -> dict[str, SkipReason]:
-    """Return the hosts on which no container of the training image can be started, each with the reason."""
+    """Return the hosts whose pairs cannot be checked from a container of the training image, each with the reason.
+
+    `reached` are the hosts that have a link."""
     found: dict[str, SkipReason] = {}
     addresses = [place.address for place in placed.values()]
     for host in inventory.hosts:
@@ -42,8 +44,10 @@ def _local(name: str) -> SkipReason:
 
 
 def _address(place: HostPlan, all_addresses: list[str]) -> SkipReason | None:
-    """Return a reason if the training address is not on this host alone: nothing could listen on it, or a
-    peer that connects to it would reach itself."""
+    """Return a reason if the host cannot be reached at its training address, else None.
+
+    No interface has the address, so that nothing can listen on it. Or it is a loopback address or that of another
+    host too, so that a peer that connects to it would reach itself or a wrong host."""
     name, address = place.name, place.address
     if place.seen.addresses and address not in place.seen.addresses:
         line = f"no interface of {name} has its training address {address}: nothing can listen on it"
@@ -57,7 +61,9 @@ def _address(place: HostPlan, all_addresses: list[str]) -> SkipReason | None:
 
 
 def _is_loopback(address: str) -> bool:
-    """The address is a host name where the host did not report its addresses."""
+    """Whether the address is a loopback address. A host name is not.
+
+    The training address is a host name if the host did not report its addresses."""
     try:
         return ipaddress.ip_address(address).is_loopback
     except ValueError:
@@ -87,14 +93,16 @@ def _build(image: str) -> str:
 
 
 def old_image_reason(inventory: Inventory, name: str, said: str) -> SkipReason:
-    """Return the reason for an image whose `check` does not know the subcommand and prints its usage."""
+    """Return the reason for an image of an older hvdocker, whose `check` does not know the subcommand.
+
+    `said` is the standard error of `check`."""
     line = f"the image {inventory.image} on {name} comes from an older hvdocker: its checks are fewer"
     build = _build(inventory.image) if inventory.image in names.OWN_IMAGES else f"rebuild {inventory.image}"
     return SkipReason("old image", (line, *said.splitlines()[-1:]), f"{build} && hvdocker up")
 
 
 def no_listener_reason(name: str, why: str, said: str) -> SkipReason:
-    """Return the reason for a host whose check gave no usable answer; `said` is its standard error."""
+    """Return the reason for a host whose check gave no usable answer. `said` is the standard error of the check."""
     fix = "give this host an `address:` that one of its interfaces has" if "cannot listen" in why else None
     return SkipReason("no answer", (f"{name}: {why}", *said.splitlines()[-3:]), fix)
 

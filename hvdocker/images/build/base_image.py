@@ -1,7 +1,7 @@
-"""Provides the Debian base of our images: finds, pulls or makes it from Debian's packages.
+"""Provides the Debian base image of hvdocker's images: finds it, pulls it, or makes it from Debian's packages.
 
-The engine may be on another machine. The bootstrap tool always runs on the controller, and its output is
-streamed to the engine.
+The engine may be on another machine. mmdebstrap, which makes the image, always runs on the controller, and its
+output is streamed to the engine.
 """
 
 import json
@@ -33,7 +33,7 @@ def _say(text: str) -> None:
 
 
 def ensure_base_image(client: docker.APIClient, suite: str = "bookworm", say: Callable[[str], None] = _say) -> str:
-    """Return the tag of the Debian base image on that engine; pull or make it where it is missing."""
+    """Return the tag of the Debian base image. If the engine of `client` lacks the image, pull or make it."""
     tag = f"{REPOSITORY}:{suite}"
     if _has_image(client, tag):
         say(f"base image {tag}: already there")
@@ -56,7 +56,7 @@ def _has_image(client: docker.APIClient, tag: str) -> bool:
 
 
 def _pull(client: docker.APIClient, suite: str) -> str | None:
-    """Pull Debian's image and give it our tag. Return why that failed, or None."""
+    """Pull `debian:SUITE-slim` and tag it as the base image. Return why that failed, or None if it succeeded."""
     pull = _Pull(client, suite)
     pull.start()
     if not pull.answered.wait(REGISTRY_TIMEOUT_S):
@@ -72,9 +72,10 @@ def _pull(client: docker.APIClient, suite: str) -> str | None:
 
 
 class _Pull(threading.Thread):
-    """A pull in a thread that can be abandoned.
+    """A thread that pulls Debian's image, and that the caller can abandon by setting `given_up`.
 
-    The SDK's pull has no timeout, and a network that drops packets without an answer would block it."""
+    The SDK's pull has no timeout, so a network that drops packets would block it. `answered` is set when the
+    registry has answered or the pull has ended. `problem` is the error, or None."""
 
     def __init__(self, client: docker.APIClient, suite: str) -> None:
         super().__init__(name=f"pull-{suite}", daemon=True)
@@ -121,7 +122,10 @@ def _architecture(client: docker.APIClient) -> str:
 
 
 def _chunks(process: subprocess.Popen[bytes], errors: IO[str], command: str) -> Iterator[bytes]:
-    """Yield the tool's archive; raise before its end where the tool failed: no partial image is imported."""
+    """Yield the archive that mmdebstrap writes.
+
+    If mmdebstrap fails, raises instead of ending normally, so that no partial image is imported. `errors` is
+    the file with its error output."""
     assert process.stdout is not None
     yield from iter(lambda: process.stdout.read(CHUNK_BYTES) if process.stdout else b"", b"")
     if process.wait() != 0:

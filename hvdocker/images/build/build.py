@@ -18,9 +18,9 @@ from hvdocker.images.build.base_image import ensure_base_image
 
 Say = Callable[[str], None]
 SUITE = "bookworm"
-# The gpu target takes its programs from doc-hvd:base. It has a file of its own because the classic builder
-# runs every stage above a target, so it would build the cpu image too. It does not build on doc-hvd:base,
-# because a change of the programs would then send all of its layers (4.6 GB) again.
+# The gpu target copies its programs from doc-hvd:base. It has a Dockerfile of its own because the classic
+# builder runs every stage above a target, so it would build the cpu image too. doc-hvd:base is not its base
+# image, because after a change of the programs all layers above them (4.6 GB) would be sent again.
 DOCKERFILES = {"gpu": "Dockerfile.gpu"}
 GPU_ARCHITECTURE = "amd64"
 CUDA_IMAGE_REQUIREMENTS = "requirements-gpu-cuda12.txt"
@@ -29,10 +29,11 @@ _CA_VARIABLES = ("PIP_CERT", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUN
 
 @dataclass(frozen=True)
 class BuildOptions:
-    """How to build. `ca_bundle` has the site's CA certificates, `wheelhouse` is a folder of preferred wheels.
+    """What to build, and from what.
 
-    `base` replaces the Debian base image. `cuda_image` has NVIDIA's toolkit for CUDA 12; without it the gpu
-    target uses CUDA 11.8, the only toolkit of Debian 12 to compile Horovod with."""
+    `target` is base, cpu or gpu. `ca_bundle` has the site's CA certificates. `wheelhouse` is a folder of
+    preferred wheels. `base` replaces the Debian base image. `cuda_image` is an image with NVIDIA's toolkit for
+    CUDA 12; without it, Horovod in the gpu target is compiled with CUDA 11.8, the toolkit of Debian 12."""
 
     target: str = "cpu"
     ca_bundle: Path | None = None
@@ -42,8 +43,9 @@ class BuildOptions:
 
 
 def site_ca_bundle(environ: Mapping[str, str]) -> Path | None:
-    """Return the CA bundle that the environment names for pip, OpenSSL, requests or curl; None without
-    one."""
+    """Return the CA bundle that a variable of pip, OpenSSL, requests or curl names, for example PIP_CERT.
+
+    Returns None if no variable names an existing file."""
     for variable in _CA_VARIABLES:
         path = Path(environ.get(variable, ""))
         if environ.get(variable) and path.is_file():
@@ -52,12 +54,14 @@ def site_ca_bundle(environ: Mapping[str, str]) -> Path | None:
 
 
 def build_image(engine: APIClient, options: BuildOptions, say: Say) -> str:
-    """Build the target, and the images below it, and return its tag. `say` receives the build's lines."""
+    """Build the target, and the images that it needs, and return its tag.
+
+    `say` receives the output of the build line by line."""
     if options.target == "gpu":
         _check_cpu_architecture(engine)
     base = options.base or ensure_base_image(engine, SUITE, say)
     if options.target in DOCKERFILES:
-        # Where doc-hvd:base is up to date, the builder takes every step from its cache.
+        # If doc-hvd:base is up to date, the builder takes every step from its cache.
         _build(engine, replace(options, target="base"), base, say)
     return _build(engine, options, base, say)
 
@@ -65,7 +69,7 @@ def build_image(engine: APIClient, options: BuildOptions, say: Say) -> str:
 def _check_cpu_architecture(engine: APIClient) -> None:
     """Raise if the engine's CPU architecture is not GPU_ARCHITECTURE.
 
-    TensorFlow and CUDA have no wheels for others, so the build would fail late."""
+    TensorFlow and CUDA have no wheels for other architectures, so the build of the gpu target would fail late."""
     found = str(engine.version()["Arch"])
     if found != GPU_ARCHITECTURE:
         raise HvdockerError(
@@ -97,10 +101,10 @@ def _build(engine: APIClient, options: BuildOptions, base: str, say: Say) -> str
 
 
 def _arguments(options: BuildOptions, base: str) -> dict[str, str]:
-    """Return the build arguments.
+    """Return the build arguments (`ARG`) for the Dockerfile of the target.
 
-    `cuda_image` is not the base of the image: the build stage copies its /usr/local/cuda. So Debian, Python
-    and the wheels stay the same, and hosts get one more layer instead of another system."""
+    `options.cuda_image` does not become the base image: a build stage copies its /usr/local/cuda. So Debian,
+    Python and the wheels stay the same, and hosts get one more layer instead of another system."""
     if options.target != "gpu":
         return {"BASE": base}
     if options.cuda_image:
@@ -109,7 +113,7 @@ def _arguments(options: BuildOptions, base: str) -> dict[str, str]:
 
 
 def _follow_build(output: Iterator[dict[str, object]], tag: str, say: Say) -> None:
-    """Forward the lines of the build to `say`; raise with the last of them where it fails."""
+    """Pass each line of the build to `say`. If the build fails, raise an error with its last lines."""
     last: deque[str] = deque(maxlen=15)
     for message in output:
         text = str(message.get("stream") or message.get("status") or "").rstrip()
@@ -146,8 +150,9 @@ def _build_context(options: BuildOptions) -> io.BufferedRandom:
 
 
 def _normalized(info: tarfile.TarInfo) -> tarfile.TarInfo | None:
-    """Drop owners, times and bytecode caches, so that the bytes are equal on every machine and the builder's
-    cache finds the layers again."""
+    """Return the tar entry without owner and time, or None for a bytecode cache, which is left out.
+
+    So the build context is byte for byte equal on every machine, and the builder's cache finds the layers."""
     if "__pycache__" in info.name:
         return None
     info.uid = info.gid = 0

@@ -10,7 +10,7 @@ PARENT = "/tmp"
 FOLDER = "hvdocker-layer"
 CA_FILE = "site-ca.crt"
 WHEELS = "wheelhouse"
-# The container ends after this time and the engine removes it, also where hvdocker was killed.
+# The container ends after this time and the engine removes it, even if hvdocker was killed.
 CONTAINER_LIFETIME_S = 7200
 
 # Every package of the image is a constraint for pip: a layer may add packages but not change any, so what
@@ -71,12 +71,16 @@ if other and "tensorflow" not in found:
 
 
 def build_container_name(key: str, suffix: str) -> str:
-    """Return the name of the container in which the layer is built."""
+    """Return the name of the container in which the requirements layer is built.
+
+    `key` identifies the requirements. A random `suffix` allows two builds at the same time."""
     return f"hvdocker-req-{key}-{suffix}"
 
 
 def layer_files(requirements: Requirements) -> dict[str, str]:
-    """Return the files of `FOLDER` by name, without the site's CA bundle and the wheels."""
+    """Return the text files, by name, that the folder FOLDER of the container needs to install the requirements.
+
+    The caller adds the site's CA bundle and the wheels."""
     return {
         "install": INSTALL,
         "name-tensorflow.py": NAME_TENSORFLOW,
@@ -90,9 +94,10 @@ def _text(lines: tuple[str, ...]) -> str:
 
 
 def labels(key: str, base: str) -> dict[str, str]:
-    """Return the labels of the new image; `base` is the content of the image below.
+    """Return the labels of the image with the requirements layer: `key` and `base`.
 
-    Engines copy an image's labels to its containers, so a worker has both values."""
+    `key` identifies the requirements, and `base` is the content hash of the base image. Engines copy an image's
+    labels to its containers, so a worker has both labels."""
     return {names.LABEL_REQUIREMENTS: key, names.LABEL_BASE: base}
 
 
@@ -101,5 +106,5 @@ def install() -> Command:
 
 
 def wait() -> Command:
-    """Return the main command of the container, in which `install` runs as an exec."""
+    """Return the main command of the build container: it sleeps while `install` runs in it as an exec."""
     return command("sleep", str(CONTAINER_LIFETIME_S))

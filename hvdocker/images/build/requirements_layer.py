@@ -1,7 +1,7 @@
 """Installs requirements on an image as one layer: runs pip in a container of the image and commits it.
 
-A build from a Dockerfile would make a second layer for the requirements file and leave an image behind where
-it fails. This way the site's CA bundle and proxies are in no layer and in no setting of the image."""
+Why not a Dockerfile: it would make a second layer for the requirements file, and leave an image behind if pip
+fails. With a commit, the site's CA bundle and proxies are in no layer and in no setting of the image."""
 
 from __future__ import annotations
 
@@ -27,9 +27,10 @@ Say = Callable[[str], None]
 
 
 def build_layer(engine: APIClient, step: BuildLayer, ca_bundle: bytes, say: Say) -> None:
-    """Install the step's requirements and tag the result; raises, and leaves no image, where pip fails.
+    """Install the step's requirements on its base image, and tag the result as `step.image`.
 
-    `say` receives pip's lines, and an empty line every second. It may raise to end the work."""
+    Raises and makes no image if pip fails. `say` receives pip's output line by line, and an empty line every
+    second. `say` may raise to stop the installation."""
     with _container(engine, step) as container:
         with _layer_archive(step.requirements, ca_bundle) as archive:
             engine.put_archive(container, layer_commands.PARENT, archive)
@@ -39,10 +40,10 @@ def build_layer(engine: APIClient, step: BuildLayer, ca_bundle: bytes, say: Say)
 
 @contextmanager
 def _container(engine: APIClient, step: BuildLayer) -> Iterator[str]:
-    """Yield a container of the base image that is removed at the end.
+    """Yield the id of a running container of the base image; the container is removed at the end.
 
-    A commit copies the container's labels and environment to the image. So the labels are set here, and
-    proxies are passed only to the exec that runs pip."""
+    A commit copies the container's labels and environment to the image. So the image's labels are set here, and
+    proxies are not: they are passed only to the exec that runs pip."""
     from docker.errors import APIError
 
     name = layer_commands.build_container_name(step.key, secrets.token_hex(2))
@@ -66,7 +67,7 @@ def _container(engine: APIClient, step: BuildLayer) -> Iterator[str]:
 
 
 def _install(engine: APIClient, container: str, step: BuildLayer, say: Say) -> None:
-    """Run the install script as root in the container; raise with pip's last lines where it fails."""
+    """Run the install script as root in the container. If it fails, raise an error with pip's last lines."""
     last: deque[str] = deque(maxlen=10)
     proxies = engine._proxy_configs.get_environment()
     made = engine.exec_create(container, list(layer_commands.install().argv), user="0:0", environment=proxies)["Id"]
@@ -108,7 +109,9 @@ def _commit(engine: APIClient, container: str, step: BuildLayer) -> None:
 
 
 def _layer_archive(requirements: Requirements, ca_bundle: bytes) -> IO[bytes]:
-    """Return a tar of the folder for the container, in a temporary file because wheels can be large."""
+    """Return a tar of the files that the install script needs in the container.
+
+    The tar is a temporary file, because wheels can be large."""
     texts = layer_commands.layer_files(requirements).items()
     files = {**{name: text.encode() for name, text in texts}, layer_commands.CA_FILE: ca_bundle}
     spool = tempfile.TemporaryFile()  # noqa: SIM115  # the caller closes it

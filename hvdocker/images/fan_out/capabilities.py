@@ -1,4 +1,4 @@
-"""What a host has for passing images on: programs, addresses and free disk. Pure."""
+"""Finds out whether a host can pass an image on to other hosts: programs, addresses and free disk. Pure."""
 
 from __future__ import annotations
 
@@ -23,11 +23,12 @@ echo "room $(df -Pk /var/tmp 2>/dev/null | tail -n 1)"
 
 @dataclass(frozen=True)
 class FeedCapabilities:
-    """What a host has for passing images on.
+    """What a host has for passing an image on to other hosts.
 
-    `address` is the one that the controller's SSH connection arrived at, `addresses` are all global ones.
-    `engine_disk_bytes` is free on the engine's disk (None: unknown), `feed_disk_bytes` in /var/tmp, where
-    layers to pass on are stored. With `is_one_disk` both are the same disk."""
+    `has_tools` means docker CLI, ssh and sshd. `user` is the SSH user. `address` is the host's address in the
+    controller's SSH connection, and `addresses` are all global addresses of the host. `engine_disk_bytes` is the
+    free space on the engine's disk, None if unknown. `feed_disk_bytes` is the free space in /var/tmp, where
+    layers to pass on are stored. `is_one_disk` says that both are on the same disk."""
 
     has_tools: bool = False
     user: str = ""
@@ -39,8 +40,9 @@ class FeedCapabilities:
 
 
 def capabilities_command(engine_root: str) -> Command:
-    """Return the command whose output `parse_capabilities` reads; `engine_root` is the engine's data
-    folder."""
+    """Return the command that prints the host's capabilities, for `parse_capabilities`.
+
+    `engine_root` is the data folder of the Docker engine, such as /var/lib/docker."""
     return shell(_CAPABILITIES, engine_root)
 
 
@@ -63,9 +65,10 @@ def _free_bytes(df: list[str]) -> int | None:
 
 
 def _is_same_disk(one: list[str], other: list[str]) -> bool:
-    """Return whether two rows of df are the same file system: the same mount point, or the same device.
+    """Whether two rows of `df` are the same file system: the same mount point, or the same device.
 
-    Only a device path identifies a device; `tmpfs` and `overlay` are names of many file systems."""
+    Only a device path such as /dev/sda1 identifies a device: many file systems are called `tmpfs` or
+    `overlay`."""
     if not one or not other:
         return False
     return one[5:] == other[5:] or (one[0].startswith("/") and one[0] == other[0])

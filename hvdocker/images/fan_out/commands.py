@@ -1,10 +1,10 @@
 """The commands, scripts and files with which hosts pass an image on to each other. Pure.
 
-A host that feeds others runs a second, temporary sshd as the SSH user, on a free port of its training
-address. The host key, which the other hosts pin, and one client key per host are made for this transfer and
-deleted with it. The only command that this sshd runs is `serve`, which sends layers by name, also while they
-are still arriving. A host needs sshd, ssh and the docker CLI; where they are missing, the controller
-sends."""
+A feed is a second, temporary sshd on a host, from which other hosts fetch layers. It runs as the SSH user, on
+a free port of the address by which other hosts reach the host. Its host key, which the other hosts pin, and one
+client key per host are made for this transfer and deleted after it. The only command that this sshd runs is
+the script `serve`, which sends a layer by name, even while the layer is still arriving. A host needs sshd, ssh
+and the docker CLI; if one of them is missing, the controller sends the image to that host."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from dataclasses import dataclass
 from hvdocker.images.ship.resumable_parts import ImageLayer, Part
 from hvdocker.shell.command import Command, command, shell
 
-# A feed in which no file changes for so long ends, whatever happens to the controller.
+# A feed (temporary sshd) ends if no file in its folder changes for so long, even if the controller is gone.
 IDLE_MINUTES = 10.0
 _IDLE_TRIES = 300
-# Printed by a host whose load did not get all layers, followed by the exit status of the failed layer.
+# First word of a line that the load script prints if it did not get a layer; the exit status of the fetch follows.
 _CUT_PREFIX = "cut"
-# Exit status of ssh where it could not connect.
+# Exit status of ssh if it could not connect.
 SSH_FAILED = 255
 _STOP_TRIES = 150
-# Pieces are counted in blocks, as dd counts. Every piece starts a few processes, so a reader that keeps up
-# with the arriving file waits until there are enough blocks.
+# `serve` sends a layer in pieces; their sizes are in blocks of dd. Every piece starts a few processes, so while
+# a layer is still arriving, `serve` waits until _LEAST_PIECE blocks are there.
 _BLOCK = 1 << 20
 _PIECE = 64
 _LEAST_PIECE = 8
@@ -76,9 +76,10 @@ LoginGraceTime 20
 MaxStartups 100
 """
 
-# $1 the folder, $2 the minutes without a change after which the feed ends, $3 the seconds between two checks
-# of that, $4… ports to try. sshd writes its pid file once it listens. Where the SSH user is root, so is this
-# sshd; it then has only the three capabilities that it needs, if the host has setpriv.
+# $1 is the folder. $2 is the minutes without a change in the folder after which the feed ends. $3 is the seconds
+# between two checks for a change. $4 and the following are ports to try. sshd writes its pid file once it
+# listens. If the SSH user is root, this sshd runs as root too, but only with the three capabilities that it
+# needs if the host has setpriv.
 _START = """\
 cd -- "$1" || exit 1; folder=$1 minutes=$2 look=$3; shift 3
 sshd=$(command -v sshd) || for sshd in /usr/sbin/sshd /usr/local/sbin/sshd; do [ -x "$sshd" ] && break; done
@@ -105,8 +106,8 @@ done
 cat sshd.log >&2; exit 1
 """
 
-# A folder is stale when no file in it changed for an hour and no load runs: a host that only receives writes
-# no file for as long as a layer takes.
+# A feed folder is stale if no file in it changed for an hour and no load runs. The running load has to be
+# checked because a host that feeds no other host writes no file while it loads a layer.
 STALE_FEEDS = """\
 stale_feeds() {
     for old in "$1"/hvdocker-feed-*; do
@@ -134,7 +135,9 @@ done
 
 @dataclass(frozen=True)
 class Feed:
-    """Where the sshd of a feeding host listens. Its host key has the name `feed-N` in known_hosts."""
+    """The address of a feed: the temporary sshd of a host, from which other hosts fetch layers.
+
+    `number` is the host's number in the tree. The known_hosts file has the sshd's host key as `feed-NUMBER`."""
 
     number: int
     user: str
@@ -143,56 +146,74 @@ class Feed:
 
 
 def feed_folder(token: str) -> str:
-    """Return the folder of a transfer: in /var/tmp, a local disk even where the home folder is not."""
+    """Return the folder that a fan-out uses on every host. `token` identifies the fan-out.
+
+    The folder is in /var/tmp because that is a local disk, even if the home folder is on a network."""
     return f"/var/tmp/hvdocker-feed-{token}"
 
 
 def unpack_feed(folder: str) -> Command:
-    """Remove stale folders of interrupted runs, then make the folder and unpack standard input in it."""
+    """Return the command that creates the folder and unpacks the tar from standard input in it.
+
+    The command first removes stale feed folders, which interrupted runs left."""
     return shell(_UNPACK, folder)
 
 
 def start_feed(folder: str, ports: Sequence[int], idle_minutes: float = IDLE_MINUTES) -> Command:
-    """Start the sshd on the first free port of `ports` and print that port."""
+    """Return the command that starts the temporary sshd on the first free port of `ports` and prints that port.
+
+    The sshd ends by itself if no file in the folder changes for `idle_minutes`."""
     return shell(_START, folder, f"{idle_minutes:g}", f"{idle_minutes * 6:g}", *map(str, ports))
 
 
 def stop_feed(folder: str) -> Command:
-    """Stop the sshd and its watcher, and remove the folder; readers end when the files are gone.
+    """Return the command that stops the temporary sshd and its watcher, and removes the folder.
 
-    Waits for a running load, because only then is it known which parts are on the engine: at most 30 s, or
-    150 s where sleep takes only whole seconds."""
+    Hosts that read from the folder stop when the files are gone. The command waits for a running `docker load`
+    to end, because only then is it known which parts of the image are on the engine. It waits at most 30 s, or
+    150 s if the host's `sleep` takes only whole seconds."""
     return shell(_STOP, folder)
 
 
 def remove_layers(folder: str, layers: Sequence[ImageLayer]) -> Command:
-    """Remove the files of these layers, to free the disk and to end processes that wait for them."""
+    """Return the command that removes the files of these layers from the folder.
+
+    That frees disk space and ends processes that wait for these files to grow."""
     return command("rm", "-f", "--", *(f"{folder}/{layer.hex}" for layer in layers))
 
 
 def store_layer(folder: str, layer: ImageLayer) -> Command:
-    """Write standard input to the file of the layer."""
+    """Return the command that writes standard input to the file of the layer in the folder."""
     return shell('exec cat > "$1/$2"', folder, layer.hex)
 
 
 def fetch_layers(folder: str, feed: Feed, who: int) -> Command:
-    """Fetch the layers that this host passes on from a feed, one by one. `who` is this host's number."""
+    """Return the command that fetches layers from a feed (another host's sshd) into files, one by one.
+
+    It is for a host that passes these layers on. `who` is that host's number in the tree."""
     return shell('exec sh "$1/fetch" "$2" "$3" "$4" "$5" "$6"', folder, *_route(feed, who))
 
 
 def load_parts(folder: str, feed: Feed | None, who: int) -> Command:
-    """Load the parts into the engine: from a feed, or with None from the host's own files."""
+    """Return the command that loads the parts of the image (archives for `docker load`) into the host's engine.
+
+    The layers come from `feed` (another host's sshd), or from the host's own files if `feed` is None. `who` is
+    the host's number in the tree."""
     return shell('exec sh "$1/load" "$2" "$3" "$4" "$5" "$6"', folder, *(_route(feed, who) if feed else ()))
 
 
 def missing_layer_status(said: str) -> int | None:
-    """Return the exit status of the layer that cut this load off; None where it got all layers."""
+    """Return the exit status of the layer that could not be fetched during a load, or None if all layers arrived.
+
+    `said` is the standard output of the command of `load_parts`."""
     found = [line.partition(" ")[2] for line in said.splitlines() if line.startswith(f"{_CUT_PREFIX} ")]
     return int(found[-1]) if found else None
 
 
 def read_progress(folder: str, who: int) -> Command:
-    """Print which layer the feed sends to host `who`, and how many bytes of it were sent."""
+    """Return the command that prints which layer a feed sends to the host number `who`, and the bytes sent of it.
+
+    It has to run on the feeding host."""
     return command("cat", f"{folder}/sent-{who}")
 
 
@@ -235,16 +256,18 @@ feed=$1 user=$2 address=$3 port=$4 who=$5
 
 
 def fetch_script(layers: Sequence[ImageLayer]) -> str:
-    """Return the script that `fetch_layers` runs; it exits with the status of the first layer that fails."""
+    """Return the script that `fetch_layers` runs. It stops at the first layer that fails, with its exit status."""
     lines = [f"layer {layer.hex} {layer.size} > {layer.hex} || exit $?" for layer in layers]
     return "\n".join([_LAYER_FUNCTION, *lines, ""])
 
 
 def load_script(parts: Sequence[Part], docker: str) -> tuple[str, dict[str, bytes]]:
-    """Return the script that loads the parts, and the files with the archives' bytes between the layers.
+    """Return the script that `load_parts` runs, and the files that it needs, by name.
 
-    A finished part is not loaded again when the script runs once more with another feed. Standard error has
-    only the engine's messages. They are not written to a file, because the disk may be full."""
+    Each part is a tar archive. The files contain the bytes of the archives around the layers. If the script
+    runs again with another feed, it does not load finished parts again. Its standard error has only messages of
+    the docker CLI; they are not written to a file, because the disk may be full. `docker` is the command line
+    of the docker CLI."""
     lines = [_LAYER_FUNCTION, "echo $$ > loading; trap 'rm -f loading' EXIT"]
     literals: dict[str, bytes] = {}
     for number, part in enumerate(parts):

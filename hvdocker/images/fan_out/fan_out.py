@@ -1,8 +1,9 @@
-"""Distributes an image from host to host: the controller sends it once, to the first host, and every host
-forwards each layer to two more while it is still arriving.
+"""Distributes an image from host to host. The controller sends the image once, to the first host, and every host
+forwards each layer to two other hosts while the layer is still arriving.
 
-A host that cannot take part, because ssh or the docker CLI is missing, a disk is full or the hosts do not reach
-each other, is sent the image by the controller. Only what the engine itself refuses is an error."""
+A host may be unable to take part: ssh or the docker CLI is missing, /var/tmp is full, or the hosts do not
+reach each other. Then the controller sends the image to that host. It is an error only if the
+engine itself refuses the image, or if the controller loses the connection to a host."""
 
 from __future__ import annotations
 
@@ -34,7 +35,10 @@ Tell = Callable[[str, int, int, str], None]
 
 
 class FanOut:
-    """A context manager: sets the feeds up on entry and removes them on exit."""
+    """A fan-out of one image to `members`, the hosts that pass its layers on to each other.
+
+    It is a context manager. On entry it starts the feeds (a temporary sshd on each host that other hosts fetch
+    layers from). On exit it stops them and removes their files."""
 
     def __init__(self, members: Sequence[FanOutHost], image: ExportedImage, cache: LayerCache, tell: Tell) -> None:
         self._image = image
@@ -46,7 +50,7 @@ class FanOut:
 
     def __enter__(self) -> FanOut:
         try:
-            # A host on which this fails is not ready, and gets the image from the controller.
+            # A host on which the setup fails is not ready, and gets the image from the controller.
             for_each_host(self._by_name, lambda name: self._set_up(self._by_name[name]))
         except BaseException:
             # `__exit__` is not called when `__enter__` fails.
@@ -62,7 +66,9 @@ class FanOut:
         for_each_host(self._by_name, lambda name: self._by_name[name].member.link.run(commands.stop_feed(self._folder)))
 
     def deliver(self, host: str) -> bool:
-        """Return whether the host has loaded the image. False: the controller has to send it."""
+        """Bring the image to the host by fan-out. Return False if the controller has to send it instead.
+
+        Raises if the engine refuses the image, the host is unreachable, or the run was interrupted."""
         node = self._by_name.get(host)
         if node is None or not node.is_ready:
             return False
@@ -105,11 +111,14 @@ class FanOut:
         return _packed({**{name: text.encode() for name, text in files.items()}, **literals})
 
     def _pass_on(self, node: FanOutNode) -> CommandResult:
-        """Load from files that are still growing, filled by a feed or by the controller."""
+        """Load the image on a host that feeds other hosts.
+
+        A feed (another host's sshd) or the controller writes the layers to files on the host. The load reads
+        these files while they are still growing."""
         result = self._load(node, during=lambda: self._receive(node))
         if commands.missing_layer_status(result.text) is None:
             return result
-        # The load waited too long for a layer. All layers have arrived by now.
+        # The load did not get a layer in time. All layers have arrived by now, so load again.
         return self._load(node)
 
     def _load(self, node: FanOutNode, during: Callable[[], None] = lambda: None) -> CommandResult:
@@ -131,7 +140,9 @@ class FanOut:
         return False
 
     def _end_point(self, node: FanOutNode) -> CommandResult | None:
-        """Load straight from a feed. None: no feed could deliver everything."""
+        """Load the image on a host that feeds no other host, directly from a feed (another host's sshd).
+
+        Returns None if no feed could deliver all layers."""
         for parent, feed in self._feeds_of(node):
             loading = LongCommand(node.member.link, commands.load_parts(self._folder, feed, node.number))
             result = loading.wait(partial(self._watch, node, parent))
@@ -142,9 +153,10 @@ class FanOut:
         return None
 
     def _is_loaded(self, result: CommandResult) -> bool:
-        """Return whether the load succeeded. Raises if the engine refused the image.
+        """Whether the load succeeded. Raises if the engine refused the image or its disk is full.
 
-        False if the engine was not asked (its socket, sudo) or did not get every layer: the controller tries."""
+        The result is False if the docker CLI did not reach the engine (socket, sudo) or the engine did not get
+        every layer. Then the controller sends the image."""
         if result.code == 0:
             return True
         said = " ".join(result.tail(3))
@@ -157,7 +169,10 @@ class FanOut:
         raise error
 
     def _give_up(self, node: FanOutNode) -> None:
-        """Stop feeding from this host, and remove its layers to make room for what the controller sends."""
+        """End the part of this host in the fan-out, so that the controller can send the image to it.
+
+        Other hosts no longer use it as a feed. Its layer files are removed to free disk space, and a running
+        load is waited for."""
         node.feed = None
         with contextlib.suppress(HvdockerError):
             node.member.link.run(commands.remove_layers(self._folder, node.layers))
@@ -170,7 +185,7 @@ class FanOut:
                 return
 
     def _feeds_of(self, node: FanOutNode) -> Iterator[tuple[FanOutNode, commands.Feed]]:
-        """Yield the feeds above the node in the tree, the nearest first."""
+        """Yield the nodes above this node in the tree that it can fetch from, with their feeds, the nearest first."""
         number = node.number
         while number:
             number = (number - 1) // 2
@@ -192,7 +207,7 @@ class FanOut:
                 self._tell(node.name, done, node.size, "")
 
     def _watch(self, node: FanOutNode, parent: FanOutNode) -> None:
-        """Report the progress, which only the feeding host knows."""
+        """Report how many bytes the node has received from `parent`. Only the feeding host `parent` knows this."""
         done = 0
         with contextlib.suppress(HvdockerError, ValueError):
             text = parent.member.link.run(commands.read_progress(self._folder, node.number)).text
@@ -203,7 +218,9 @@ class FanOut:
 
 
 def _is_hopeless(result: CommandResult) -> bool:
-    """Return whether no other feed can help: a load that ends early cuts the layers off, too."""
+    """Whether the load failed because of this host (disk full, engine not reached), so that no other feed can help.
+
+    Such a load also reports a layer that could not be fetched, because it ended early."""
     said = " ".join(result.tail(3)).lower()
     return isinstance(load_error("", said), HostUnfit) or any(sign in said for sign in _NOT_ASKED)
 

@@ -14,17 +14,18 @@ from hvdocker.transport.link import HostLink
 from hvdocker.transport.ssh.key_pairs import SshKeyPair, make_pair
 
 MIN_HOSTS = 4
-# Setting up the feeds takes about as long as the controller needs to send this once. It is compared with
-# what the controller would send in total without them: a medium layer for many hosts counts as much as a
-# large one for a few.
+# Setting up the feeds takes about as long as the controller needs to send this many bytes once. The limit is
+# compared with the bytes that the controller would send to all hosts without a fan-out: a medium layer for many
+# hosts counts as much as a large layer for a few.
 MIN_BYTES = MIN_HOSTS * (32 << 20)
 
 
 @dataclass(frozen=True)
 class FanOutHost:
-    """A host that takes part, and the layers of the image that it has.
+    """A host that gets the image.
 
-    Other hosts reach it at `address`. `docker` is the command line of its docker CLI."""
+    `present` says which layers of the image the host has. `ability` says whether the host can pass layers on to
+    other hosts. Other hosts reach it at `address`. `docker` is the command line of its docker CLI."""
 
     name: str
     link: HostLink
@@ -36,11 +37,12 @@ class FanOutHost:
 
 @dataclass
 class FanOutNode:
-    """A host's place in the tree and the state of its transfer.
+    """A host's place in the tree of a fan-out, and the state of its transfer.
 
-    The controller feeds number 0; number N is fed by (N - 1) // 2. `layers` are those that the host lacks.
-    `feed` is None while its sshd does not run. `was_unreachable`: some host could not connect to it;
-    `was_reached`: some host could."""
+    The controller sends to number 0; number N fetches from number (N - 1) // 2. `layers` are the layers that
+    the host lacks. `is_feeding` says that the host passes layers on. `is_ready` says that it was set up. `feed`
+    is the sshd that other hosts fetch from, or None if it does not run. `was_reached` says that some host could
+    connect to the feed, `was_unreachable` that some host could not. `loading` is its `docker load`."""
 
     number: int
     member: FanOutHost
@@ -64,14 +66,14 @@ class FanOutNode:
 
     @property
     def should_try(self) -> bool:
-        """Return False where every host so far failed to connect to this feed.
+        """Whether another host should try to fetch layers from this host's feed.
 
-        Each try may take seconds, and the hosts below wait for it. Where some host could connect, the
-        problem is on the hosts that could not, so others may try."""
+        False if a host failed to connect and none succeeded: each try may take seconds, while the hosts below
+        in the tree wait. If some host could connect, the problem is on the hosts that could not."""
         return self.was_reached or not self.was_unreachable
 
     def record_status(self, status: int) -> None:
-        """Record the exit status of a host that fetched from this feed."""
+        """Record whether a host could connect to this host's feed. `status` is the exit status of its fetch."""
         self.was_reached |= status == 0
         self.was_unreachable |= status == commands.SSH_FAILED
 
@@ -86,7 +88,7 @@ class FanOutNode:
 
 
 def is_fan_out_worthwhile(members: Sequence[FanOutHost], image: ExportedImage) -> bool:
-    """Return whether enough hosts lack enough of the image for a fan-out to save time."""
+    """Whether a fan-out saves time: at least MIN_HOSTS hosts lack layers, together at least MIN_BYTES."""
     lacking = [size for size in (_missing_bytes(member, image) for member in members) if size]
     return len(lacking) >= MIN_HOSTS and sum(lacking) >= MIN_BYTES
 
@@ -96,11 +98,11 @@ def _missing_bytes(member: FanOutHost, image: ExportedImage) -> int:
 
 
 def arrange_tree(members: Sequence[FanOutHost], image: ExportedImage) -> list[FanOutNode]:
-    """Return the tree, in the order of node numbers.
+    """Return the hosts as a binary tree, in the order of node numbers.
 
-    Hosts that lack most layers come first, because a host passes on only what it receives: an engine exports
-    an image only as a whole, so layers that it has already cannot be served. Hosts without disk space for
-    the files come last, where they feed no other host."""
+    Hosts that lack the most layers come first, because a host can pass on only layers that it receives: an
+    engine exports an image only as a whole, so layers that are already in the engine cannot be served. Hosts
+    without disk space for the layer files come last and feed no other host."""
     layers = {member.name: member.present.missing_layers(image) for member in members}
     has_room = {member.name: _has_disk_to_feed(member, image) for member in members}
     order = sorted(members, key=lambda member: (not has_room[member.name], -len(layers[member.name])))
@@ -111,9 +113,9 @@ def arrange_tree(members: Sequence[FanOutHost], image: ExportedImage) -> list[Fa
 
 
 def _has_disk_to_feed(member: FanOutHost, image: ExportedImage) -> bool:
-    """Return whether /var/tmp has space for the layers to pass on.
+    """Whether /var/tmp has space for the layers that the host would pass on.
 
-    Where it is on the engine's disk, the files and the engine's own copy of the layers must both fit."""
+    If /var/tmp is on the engine's disk, the layer files and the engine's own copy of the layers must both fit."""
     needs = 1.1 * _missing_bytes(member, image)
     if member.ability.is_one_disk:
         needs += member.present.needs_bytes(image)

@@ -16,16 +16,17 @@ from hvdocker.errors import UsageProblem
 from hvdocker.units import parse_bytes
 
 DEFAULT_LIMIT_BYTES = 20 << 30
-# Reading an image takes less than a day, so the process that wrote an older draft has ended.
+# Reading an image takes less than a day, so the process that wrote an older draft (temporary file) has ended.
 _DRAFT_STALE_S = 86_400
 LIMIT_VARIABLE = "HVDOCKER_CACHE"
 
 
 @dataclass(frozen=True)
 class LayerCache:
-    """Files named by their digest, which appear complete or not at all.
+    """A folder of layers and image configurations. The name of each file is its digest.
 
-    `trim` removes the least recently used files first."""
+    A file is written as a draft (a temporary file) and then renamed, so a file with a digest is complete.
+    `trim` brings the folder within `limit_bytes`."""
 
     root: Path
     limit_bytes: int = DEFAULT_LIMIT_BYTES
@@ -34,7 +35,9 @@ class LayerCache:
         return self.root / digest.replace(":", "-")
 
     def size(self, digest: str) -> int | None:
-        """Return the size in bytes, None where the cache lacks the digest. Marks the file as used."""
+        """Return the size of the file in bytes, or None if the cache lacks the digest.
+
+        Also marks the file as used just now, so that `trim` removes others first."""
         path = self.path(digest)
         try:
             os.utime(path)
@@ -43,7 +46,7 @@ class LayerCache:
             return None
 
     def read(self, digest: str) -> bytes | None:
-        """Return the content, None where the cache lacks the digest."""
+        """Return the bytes of the file, or None if the cache lacks the digest."""
         return None if self.size(digest) is None else self.path(digest).read_bytes()
 
     @contextmanager
@@ -64,7 +67,8 @@ class LayerCache:
     def trim(self, spare: Collection[str] = ()) -> None:
         """Remove files, the least recently used first, until the cache is within its limit.
 
-        Digests in `spare` stay, even where they exceed the limit. Drafts of killed runs are removed too."""
+        Digests in `spare` stay, even if they alone exceed the limit. Drafts (temporary files) that killed runs
+        left more than a day ago are removed too."""
         if not self.root.is_dir():
             return
         for draft in self.root.glob("draft-*"):
@@ -89,7 +93,9 @@ class LayerCache:
 
 
 def user_layer_cache() -> LayerCache:
-    """Return the cache in `~/.cache/hvdocker/layers`; `HVDOCKER_CACHE` sets its limit (default 20GB)."""
+    """Return the user's cache: `hvdocker/layers` in `$XDG_CACHE_HOME`, by default in `~/.cache`.
+
+    The variable `HVDOCKER_CACHE` sets its size limit (default 20GB)."""
     folder = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     text = os.environ.get(LIMIT_VARIABLE)
     limit = parse_bytes(text) if text else DEFAULT_LIMIT_BYTES

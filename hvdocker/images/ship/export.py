@@ -1,9 +1,9 @@
 """Reads an image's configuration and layers, from the cache or from the engine that has the image.
 
-An engine exports an image only as a whole, so one missing layer costs an export of all of them. Archives
-differ: one folder per layer up to engine 24, OCI blobs later, compressed where the engine stores images in
-containerd. Files in an archive are therefore identified by content, not by name: a layer is a file that has
-a wanted digest once decompressed."""
+An engine exports an image only as a whole, so one missing layer costs an export of all layers. The layout of
+the exported archive differs: one folder per layer up to Docker 24, OCI blobs later, and compressed blobs if
+the engine stores images in containerd. So files in an archive are identified by content, not by name: a layer
+is a file that has the digest of a layer after decompression."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ def layer_digests(engine: APIClient, reference: str) -> tuple[str, ...]:
 def export_image(
     engine: APIClient, reference: str, needed: Collection[str], cache: LayerCache, progress: Progress
 ) -> ExportedImage:
-    """Return the image and put the layers in `needed` into the cache.
+    """Return the image, and make sure that the layers in `needed` (digests) are in the cache.
 
-    The engine exports the image only where the cache lacks the configuration or one of these layers. Layers
-    that are not in the cache have size 0 in the result."""
+    The engine exports the image only if the cache lacks one of these layers or the image's configuration. In
+    the result, layers that are not in the cache have size 0. `progress` receives the bytes read so far."""
     seen = engine.inspect_image(reference)
     chain = tuple(seen["RootFS"].get("Layers") or ())
     config = _cached_config(cache, seen["Id"])
@@ -58,10 +58,10 @@ def export_image(
 
 
 def _cached_config(cache: LayerCache, image_id: str) -> bytes | None:
-    """Return the image's configuration from the cache, None where it is not there.
+    """Return the image's configuration from the cache, or None if the cache lacks it.
 
-    Classic engines name an image by the digest of its configuration. For containerd's ids the cache has a
-    file that contains this digest."""
+    On a classic engine, the image id is the digest of the configuration. With containerd it is not: then the
+    cache has a file with the name of the id that contains the digest (`_cache_config_digest`)."""
     content = cache.read(image_id)
     if content is not None and f"sha256:{hashlib.sha256(content).hexdigest()}" == image_id:
         return content
@@ -69,7 +69,9 @@ def _cached_config(cache: LayerCache, image_id: str) -> bytes | None:
 
 
 def _cache_config_digest(cache: LayerCache, image_id: str, config: bytes) -> None:
-    """Store which configuration belongs to an id that is not the configuration's digest."""
+    """Store the digest of the configuration under the image id, if the two differ.
+
+    They differ with containerd. `_cached_config` finds the configuration by the id later."""
     digest = f"sha256:{hashlib.sha256(config).hexdigest()}"
     if digest != image_id:
         with cache.draft() as draft:
@@ -80,17 +82,18 @@ def _cache_config_digest(cache: LayerCache, image_id: str, config: bytes) -> Non
 def _stream_archive(engine: APIClient, reference: str) -> Iterator[bytes]:
     """Export the image as a tar archive, without a timeout.
 
-    The SDK's own call times out where an engine takes minutes over a large image before it sends the first
-    byte. A host that is unreachable is detected by the SSH connection."""
+    The SDK's own call has a timeout, which is too short if the engine works for minutes on a large image
+    before it sends the first byte. A host that becomes unreachable is detected by the SSH connection."""
     response = engine._get(engine._url("/images/{0}/get", reference), stream=True, timeout=None)
     yield from engine._stream_raw_result(response, _CHUNK, False)
 
 
 @dataclass(frozen=True)
 class _LayersWanted:
-    """What to look for in an archive. `chain` has all layers of the image; the cache lacks `missing`.
+    """Which layers to read from an exported archive.
 
-    Files of a size in `known_sizes` are assumed to be layers that are in the cache, and are skipped."""
+    `chain` are the digests of all layers of the image, and `missing` those that the cache lacks. A file with a
+    size in `known_sizes` is assumed to be a layer that is already in the cache, and is skipped."""
 
     chain: tuple[str, ...]
     missing: Collection[str]
@@ -100,10 +103,10 @@ class _LayersWanted:
 def _read_from_engine(
     engine: APIClient, reference: str, wanted: _LayersWanted, cache: LayerCache, progress: Progress
 ) -> bytes:
-    """Return the configuration, and put the missing layers into the cache.
+    """Export the image, put the layers in `wanted.missing` into the cache, and return the configuration.
 
-    Files that have the size of a cached layer are skipped, so that a gigabyte is not hashed to find a
-    kilobyte. Where that skipped a missing layer, the image is exported again and every file is read."""
+    To save hashing, files that have the size of a large cached layer are skipped. If a missing layer is not
+    found this way, the image is exported again and every file is read."""
     known = [cache.size(digest) for digest in wanted.chain if digest not in wanted.missing]
     sizes = frozenset(size for size in known if size and size > _MAX_JSON_BYTES)
     if sizes:
@@ -137,7 +140,9 @@ def _read_archive(chunks: Iterator[bytes], wanted: _LayersWanted, cache: LayerCa
 
 
 def _cache_if_wanted(content: IO[bytes], wanted: Collection[str], cache: LayerCache) -> str:
-    """Return the digest of the decompressed file, and keep it in the cache where that digest is wanted."""
+    """Return the digest of the decompressed file `content`.
+
+    If the digest is in `wanted`, the decompressed file is put into the cache."""
     digest = hashlib.sha256()
     with cache.draft() as draft:
         for chunk in _decompressed(content):
@@ -158,7 +163,9 @@ def _decompressed(content: IO[bytes]) -> Iterator[bytes]:
 
 
 def _decoder(head: bytes) -> Any:
-    """Return a decompressor for data that begins with `head`, None for a plain tar. Any: two libraries."""
+    """Return a decompressor (gzip or zstd) for data that begins with `head`, or None if it is not compressed.
+
+    The type is `Any` because the two decompressors come from different libraries."""
     if head.startswith(_GZIP):
         return zlib.decompressobj(wbits=31)
     if head.startswith(_ZSTD):
@@ -169,7 +176,10 @@ def _decoder(head: bytes) -> Any:
 
 
 def _config_in_archive(texts: dict[str, bytes], chain: tuple[str, ...]) -> bytes:
-    """Return the configuration that the manifest names; raise where it lists other layers than `chain`."""
+    """Return the image configuration that the archive's manifest names.
+
+    `texts` are the small files of the archive by name. Raises if the configuration lists other layers than
+    `chain`: then the archive is of another image."""
     try:
         manifest = json.loads(texts["manifest.json"])
         config = texts[manifest[0]["Config"]]
@@ -182,7 +192,9 @@ def _config_in_archive(texts: dict[str, bytes], chain: tuple[str, ...]) -> bytes
 
 @dataclass
 class _ChunkReader:
-    """A readable file object over chunks; reports the number of bytes read so far."""
+    """A file object that reads from an iterator of chunks, and passes the bytes read so far to `progress`.
+
+    `rest` is the unread end of the current chunk. `done` is the number of bytes read so far."""
 
     chunks: Iterator[bytes]
     progress: Progress

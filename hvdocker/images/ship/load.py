@@ -27,35 +27,39 @@ _CHUNK = 1 << 20
 _CONTAINERD = "io.containerd.snapshotter.v1"
 # Estimate: an engine uses about this much disk per byte of layers.
 _DISK_FACTOR = 1.05
-# The engine's error where it looked for a layer in the archive: the engine lacks that layer.
+# The engine's error if it lacks a layer that the archive leaves out.
 _LAYER_NOT_FOUND = re.compile(r"docker-import-\w+/[0-9a-f]{64}\.tar: no such file")
 
 
 @dataclass(frozen=True)
 class LayersPresent:
-    """How many of the image's layers, from the lowest up, an engine has.
+    """How many of an image's layers an engine has already, counted from the lowest layer up.
 
-    An engine that stores images in containerd must be sent every layer, even those that it has."""
+    An engine that stores images in containerd (`is_containerd`) must be sent every layer, so `count` is 0."""
 
     count: int
     is_containerd: bool = False
 
     def missing_layers(self, image: ExportedImage) -> tuple[ImageLayer, ...]:
-        """Return the layers that have to be sent."""
+        """Return the layers of the image that have to be sent to this engine."""
         return image.layers if self.is_containerd else image.layers[self.count :]
 
     def parts(self, image: ExportedImage) -> list[Part]:
-        """Return the archives that bring the image to this engine."""
+        """Return the parts (archives for `docker load`) that bring the image to this engine."""
         return whole_image(image) if self.is_containerd else split_into_parts(image, self.count)
 
     def needs_bytes(self, image: ExportedImage) -> int:
-        """Return the disk space that loading needs: the missing layers, and the largest part beside them."""
+        """Return about how much disk space the engine needs to load the image.
+
+        That is the space of the missing layers, plus the size of the largest part (archive)."""
         sizes = [part.size for part in self.parts(image)]
         return int(sum(sizes) * _DISK_FACTOR) + max(sizes)
 
 
 def find_layers_present(engine: APIClient, chain: tuple[str, ...]) -> LayersPresent:
-    """Find the image on the engine that shares most layers with `chain`, and return how many it shares."""
+    """Return how many layers of `chain` (the digests of an image's layers, lowest first) the engine has.
+
+    The count comes from the image on the engine that shares the most layers with `chain`."""
     if _stores_in_containerd(engine):
         return LayersPresent(0, is_containerd=True)
     return LayersPresent(max((common_layers(chain, layers) for layers in _layer_chains(engine)), default=0))
@@ -70,9 +74,10 @@ def _layer_chains(engine: APIClient) -> Iterator[list[str]]:
 
 
 def load_image(engine: APIClient, image: ExportedImage, parts: list[Part], cache: LayerCache, sent: OnSent) -> None:
-    """Load the parts in order and check the result. `sent` receives the number of bytes sent so far.
+    """Load the parts (archives) of the image in order, and check the result.
 
-    Where the connection breaks, the layers of finished parts stay on the engine for the next try."""
+    `sent` receives the number of bytes sent so far. If the connection breaks, the layers of finished parts stay
+    on the engine, and the next try continues after them."""
     done = 0
     for part in parts:
         done = _load_part(engine, part, cache, done, sent)
@@ -80,7 +85,9 @@ def load_image(engine: APIClient, image: ExportedImage, parts: list[Part], cache
 
 
 def finish_load(engine: APIClient, image: ExportedImage) -> None:
-    """Raise unless exactly this image is on the engine; then remove the names of its parts."""
+    """Check that the image has arrived on the engine unchanged, and remove the tags of its parts (archives).
+
+    Raises if the image is missing or is another one."""
     _check_arrived(engine, image)
     remove_parts(engine, image)
 
@@ -105,9 +112,9 @@ def _stores_in_containerd(engine: APIClient) -> bool:
 
 
 def _load_part(engine: APIClient, part: Part, cache: LayerCache, done: int, sent: OnSent) -> int:
-    """Load one part and return the number of bytes sent so far.
+    """Load one part (archive). Return the number of bytes sent so far: `done`, plus those of this part.
 
-    An engine reports an error as the HTTP status or within its messages; both raise the same error."""
+    Raises the result of `load_error` if the engine reports an error, by its HTTP status or in a message."""
     from docker.errors import APIError
 
     counter = _Counter(done, sent)
@@ -121,7 +128,9 @@ def _load_part(engine: APIClient, part: Part, cache: LayerCache, done: int, sent
 
 
 def _post(engine: APIClient, data: Iterator[bytes]) -> Iterator[dict[str, object]]:
-    """Post the archive without a timeout: the SDK's own call times out where a large layer takes minutes."""
+    """Send the archive to the engine's `/images/load`, and yield the engine's messages.
+
+    There is no timeout. The SDK's own call has one, which is too short if a large layer takes minutes."""
     response = engine._post(engine._url("/images/load"), data=data, params={"quiet": True}, stream=True, timeout=None)
     engine._raise_for_status(response)
     yield from engine._stream_helper(response, decode=True)
@@ -151,12 +160,13 @@ class _Counter:
 
 
 class LayersGone(HvdockerError):
-    """The engine lacks layers that it had before: another push may have removed its parts."""
+    """The engine lacks layers that it had when it was inspected: another push may have removed them."""
 
 
 def load_error(reference: str, said: str) -> HvdockerError:
-    """Return the error for an engine's message: HostUnfit (disk full), LayersGone (layer missing) or
-    another."""
+    """Return the error for a message `said` by an engine that could not load the image `reference`.
+
+    The error is HostUnfit if the disk is full, LayersGone if the engine lacks a layer, else HvdockerError."""
     if "no space left" in said.lower():
         return HostUnfit(
             f"the disk is full: loading {reference}",

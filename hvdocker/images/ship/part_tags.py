@@ -1,4 +1,6 @@
-"""The tags of an image's parts on an engine: which are stale, and their removal."""
+"""Removes the parts of an image from an engine, and finds stale parts.
+
+A part is an image with only the first layers, loaded on the way to the whole image (`resumable_parts.py`)."""
 
 from __future__ import annotations
 
@@ -17,17 +19,19 @@ _UNTAGGED = "<none>:<none>"
 
 
 def remove_parts(engine: APIClient, image: ExportedImage) -> None:
-    """Remove the parts of this image, and parts of other images that are older than a day.
+    """Remove the parts (images with only the first layers) of this image, and all parts older than a day.
 
-    Layers that the image shares with its parts stay. More recent parts of another image may belong to a push
-    that is running, or that will continue from them."""
+    Layers that the image shares with its parts stay. Newer parts of other images stay too: a push that is
+    running, or the next try of an interrupted push, may need them."""
     for found in engine.images(filters={"label": LABEL_PART}):
         if (found.get("Labels") or {}).get(LABEL_PART) == image.digest or _is_stale(found):
             _remove_part(engine, found)
 
 
 def stale_parts(engine: APIClient) -> list[str]:
-    """Return the tags of parts that are older than a day; the id of a part that has no tag."""
+    """Return the tags of the parts (images with only the first layers) that are older than a day.
+
+    For a part without a tag, its id is returned."""
     found = [image for image in engine.images(filters={"label": LABEL_PART}) if _is_stale(image)]
     return [name for image in found for name in _part_references(image)]
 
@@ -39,7 +43,9 @@ def _is_stale(found: Mapping[str, Any]) -> bool:
 
 
 def _remove_part(engine: APIClient, found: Mapping[str, Any]) -> None:
-    """Remove the part by its tags; by its id where a later try took its tag over."""
+    """Remove the part by its tags, or by its id if it has no tag. Errors of the engine are ignored.
+
+    A part loses its tag when a later try loads another part with the same tag."""
     from docker.errors import APIError
 
     for name in _part_references(found):

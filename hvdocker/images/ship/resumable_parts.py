@@ -1,10 +1,12 @@
 """Splits an image into archives for `docker load` that have only the missing layers. Pure.
 
-An engine looks a layer up by its chain before it opens the archive's file for it, so an archive may leave
-out layers that the engine has. An interrupted load keeps nothing. A large image is therefore loaded in
-several parts, each an image of its own with all layers up to some point. The layers of a finished part stay
-when a later one is interrupted: the next attempt resumes after them
-(`find_layers_present` in load.py). An engine with the containerd store is always sent the whole image."""
+An archive may leave out layers that the engine has: the engine looks for a layer in its own store before it
+opens the layer's file in the archive.
+
+An interrupted `docker load` keeps nothing. So a large image is loaded in several parts. Each part is an image
+of its own, with all layers up to some point. If a later part is interrupted, the layers of the finished parts
+stay on the engine, and the next try continues after them (`find_layers_present` in load.py). An engine that
+stores images in containerd is always sent the whole image."""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ LABEL_PART = "hvdocker.part"
 
 @dataclass(frozen=True)
 class ImageLayer:
-    """A layer of `size` bytes; `digest` is that of the uncompressed tar, as in the image's configuration."""
+    """A layer of an image.
+
+    `digest` is the digest of the uncompressed tar, as in the image's configuration. `size` is in bytes."""
 
     digest: str
     size: int = 0
@@ -36,9 +40,9 @@ class ImageLayer:
 class ExportedImage:
     """An image without the bytes of its layers.
 
-    `reference` is empty for an image without a tag. `content` is the hash that is equal on every engine
-    (`observe.state.image_content`). `sent_at` is the creation time of its parts, by which stale
-    ones are found."""
+    `reference` is the image's tag, or empty if it has none. `content` is a hash that is equal on every engine
+    (`observe.state.image_content`). `sent_at` is written into the image's parts as their creation time, so that
+    stale parts can be found."""
 
     reference: str
     config: bytes
@@ -56,7 +60,10 @@ Segment = bytes | ImageLayer
 
 @dataclass(frozen=True)
 class Part:
-    """One archive: an image of the first layers or of all (`chain`), with only the files of `sends`."""
+    """One archive for `docker load`: an image with the first layers, or all layers, of the image to send.
+
+    `chain` are all layers of this archive's image. `sends` are the layers whose files are in the archive; the
+    engine has the others."""
 
     reference: str
     config: bytes
@@ -68,7 +75,9 @@ class Part:
         return sum(layer.size for layer in self.sends)
 
     def segments(self) -> list[Segment]:
-        """Return the tar archive as literal bytes and layers, in order."""
+        """Return the tar archive as a sequence of bytes and layers.
+
+        The caller puts the file of each layer in its place (`stream_part` in load.py)."""
         name = f"{hashlib.sha256(self.config).hexdigest()}.json"
         tags = [self.reference] if self.reference else None
         manifest = {"Config": name, "RepoTags": tags, "Layers": [f"{layer.hex}.tar" for layer in self.chain]}
@@ -81,9 +90,9 @@ class Part:
 
 
 def split_into_parts(image: ExportedImage, present: int, part_bytes: int = PART_BYTES) -> list[Part]:
-    """Return the parts for an engine that has the first `present` layers. The last part is the image itself.
+    """Return the parts (archives) for an engine that has the first `present` layers of the image.
 
-    A part ends after the layer with which it reaches `part_bytes`."""
+    The last part is the image itself. A part ends with the layer that brings it to `part_bytes` or more."""
     parts: list[Part] = []
     sends: list[ImageLayer] = []
     for number, layer in enumerate(image.layers[present:], present + 1):
@@ -95,12 +104,14 @@ def split_into_parts(image: ExportedImage, present: int, part_bytes: int = PART_
 
 
 def whole_image(image: ExportedImage) -> list[Part]:
-    """Return one part with every layer, for engines that must be sent them all."""
+    """Return one part (archive) with every layer, for engines that store images in containerd."""
     return [Part(image.reference, image.config, image.layers, image.layers)]
 
 
 def _partial_image(image: ExportedImage, number: int, sends: Sequence[ImageLayer]) -> Part:
-    """Return a part of the first `number` layers; a label in its configuration names the image."""
+    """Return a part (archive) whose image has the first `number` layers; `sends` are the layers to include.
+
+    The label LABEL_PART of the part contains the digest of the whole image."""
     known = json.loads(image.config)
     chain = image.layers[:number]
     config = {
@@ -124,7 +135,7 @@ def _header(name: str, size: int) -> bytes:
 
 
 def common_layers(wanted: Sequence[str], found: Sequence[str]) -> int:
-    """Return how many layers two chains share, from the lowest up."""
+    """Return how many layers two images have in common, counted from the lowest layer up to the first difference."""
     count = 0
     for mine, other in zip(wanted, found, strict=False):
         if mine != other:

@@ -1,5 +1,6 @@
-"""Sends one image to several hosts: finds out what each lacks, checks the disks, and sends from the
-controller or by fan-out."""
+"""Sends one image to several hosts: finds the layers that each host lacks, checks the free disk, and sends.
+
+The layers come from the controller, or by fan-out (hosts pass layers on to each other)."""
 
 from __future__ import annotations
 
@@ -27,13 +28,16 @@ from hvdocker.transport.link import HostLink
 from hvdocker.transport.pool import for_each_host
 from hvdocker.units import show_bytes
 
-# Text, host, bytes done, bytes in total. Raises where the run was interrupted.
+# Called with text, host, bytes done and bytes in total. Raises if the run was interrupted.
 ReportProgress = Callable[[str, str, int, int], None]
 
 
 @dataclass(frozen=True)
 class ShipmentRequest:
-    """What to send: which image, from the engine of which host (`source`), over which links."""
+    """What to send, and to which hosts.
+
+    `reference` is the image. `source` (CONTROLLER or a host name) is the place that has the image, and `engine`
+    is the engine there. `links` are the connections to the hosts that get the image."""
 
     inventory: Inventory
     reference: str
@@ -49,9 +53,10 @@ class ShipmentRequest:
 
 @dataclass(frozen=True)
 class Shipment:
-    """One image under way to `members`. `fan_out` is None where hosts do not pass layers on to each other.
+    """The transfer of one image to several hosts.
 
-    `failed` collects the hosts on which parts of the image may be left."""
+    `members` are the hosts that get the image, by name. `fan_out` is None if hosts do not pass layers on to
+    each other. `failed` collects the hosts that may still have parts (incomplete images) after an error."""
 
     request: ShipmentRequest
     image: ExportedImage
@@ -61,10 +66,10 @@ class Shipment:
     failed: list[str] = field(default_factory=list)
 
     def deliver(self, host: str) -> None:
-        """Bring exactly this image to the host, or raise.
+        """Bring exactly this image to the host, by fan-out or from the controller. Raises if that fails.
 
-        After an error `remove_failed_parts` removes its parts. Where the connection broke, finished parts
-        stay on the host and the next try continues from them."""
+        A host that failed is recorded, and `remove_failed_parts` later removes the parts (incomplete images)
+        on it. If the connection to the host is lost, the parts stay and the next try continues after them."""
         engine = self.members[host].link.engine()
         try:
             if self.fan_out and self.fan_out.deliver(host):
@@ -93,9 +98,10 @@ class Shipment:
         load_image(engine, image, has.parts(image), self.cache, sent)
 
     def _with_cached_layers(self, has: LayersPresent) -> ExportedImage:
-        """Return the image with every layer that the host lacks in the cache.
+        """Make sure that the cache has every layer that the host lacks, and return the image with their sizes.
 
-        These may be more than when the shipment began; then the source is read again."""
+        The image is read from the source again if the host lacks more layers than when the shipment began.
+        Raises if the image on the source was replaced meanwhile."""
         lacking = has.missing_layers(self.image)
         if all(layer.size and self.cache.size(layer.digest) for layer in lacking):
             return self.image
@@ -107,9 +113,9 @@ class Shipment:
         return replace(image, sent_at=self.image.sent_at)
 
     def remove_failed_parts(self) -> None:
-        """Remove the parts on the hosts that failed.
+        """Remove the parts (incomplete images) on the hosts in `failed`.
 
-        Call it after the fan-out has stopped and no engine loads any more: later parts would stay."""
+        Call this only after the fan-out has ended. A part that an engine loads later would not be removed."""
 
         def remove(name: str) -> None:
             with contextlib.suppress(Exception):  # the first error is the one to report
@@ -120,10 +126,10 @@ class Shipment:
 
 @contextmanager
 def open_shipment(request: ShipmentRequest) -> Iterator[Shipment]:
-    """Inspect all hosts, read the layers that any of them lacks from the source once, and check the disks.
+    """Prepare to send an image: inspect all hosts, read the layers that any host lacks, and check the disks.
 
-    Disks are checked here and not in the plan, because only now is it known which layers are sent: a small
-    change fits where the whole image would not."""
+    Raises if a host has too little free disk. The plan cannot check this, because only now is it known which
+    layers are sent: a few changed layers may fit on a disk that is too small for the whole image."""
     cache = user_layer_cache()
     chain = layer_digests(request.engine, request.reference)
     members = for_each_host(request.links, lambda name: _inspect_host(request, name, chain)).or_raise(
@@ -147,7 +153,9 @@ def open_shipment(request: ShipmentRequest) -> Iterator[Shipment]:
 def _open_fan_out(
     request: ShipmentRequest, able: list[FanOutHost], image: ExportedImage, cache: LayerCache
 ) -> Iterator[FanOut | None]:
-    """Set up the fan-out for the hosts in `able`; yield None where it is not worth it."""
+    """Set up the fan-out (hosts pass layers on to each other) among the hosts in `able`.
+
+    Yields None if a fan-out would not save time."""
     if not is_fan_out_worthwhile(able, image):
         yield None
         return
@@ -164,7 +172,9 @@ def _missing_digests(chain: tuple[str, ...], has: LayersPresent) -> tuple[str, .
 
 
 def _inspect_host(request: ShipmentRequest, name: str, chain: tuple[str, ...]) -> FanOutHost:
-    """Find out what the host has of the image, and whether it can pass layers on."""
+    """Find out which layers of the image the host has, and whether it can pass layers on to other hosts.
+
+    `chain` are the digests of the image's layers, lowest first."""
     link = request.links[name]
     engine = link.engine()
     root = engine.info().get("DockerRootDir", "/var/lib/docker")
@@ -179,9 +189,10 @@ def docker_cli(link: HostLink) -> str:
 
 
 def _address_for_hosts(inventory: Inventory, name: str, able: FeedCapabilities) -> str:
-    """Return the address by which other hosts reach this one.
+    """Return the address by which other hosts reach the host `name`.
 
-    That is its `address:`, else its address in `network:`, else the one that the controller connected to."""
+    That is the host's `address:` in the inventory, else its address in the inventory's `network:`, else the
+    address that the controller connected to."""
     given = inventory.named(name).address
     if given:
         return given
@@ -194,7 +205,7 @@ def _address_for_hosts(inventory: Inventory, name: str, able: FeedCapabilities) 
 
 
 def _disk_errors(image: ExportedImage, members: Mapping[str, FanOutHost]) -> list[HvdockerError]:
-    """Return an error for every host with too little disk. A host of unknown disk space is skipped."""
+    """Return an error for every host with too little free disk. A host whose free disk is unknown gets none."""
     errors: list[HvdockerError] = []
     for name, member in members.items():
         needs = member.present.needs_bytes(image)

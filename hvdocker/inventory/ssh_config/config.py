@@ -28,9 +28,10 @@ _DEFAULT_ORIGIN = "OpenSSH's default"
 
 @dataclass(frozen=True)
 class SshConfig:
-    """Both files. Fabric uses it in place of paramiko's SSHConfig, through `lookup`.
+    """The user's and the system's OpenSSH configuration. Fabric uses this class in place of paramiko's SSHConfig
+    and calls `lookup`.
 
-    `system` is the path of the system's file. `notes` are messages about the files for the user."""
+    `system` is the path of the system's file. `notes` are messages for the user, about a file that was ignored."""
 
     user_lines: tuple[SshConfigLine, ...] = ()
     system_lines: tuple[SshConfigLine, ...] = ()
@@ -43,18 +44,18 @@ class SshConfig:
         return tuple(dict.fromkeys(_host_names(self.user_lines)))
 
     def lookup(self, host: str) -> Mapping[str, Any]:
-        """Return the host's options from both files by lower-case name, with tokens such as %h expanded.
+        """Return the host's options from both files, by option name in lower case, with tokens such as %h expanded.
 
-        Any: paramiko returns text or lists of text."""
+        Values are `Any` because paramiko returns text or lists of text."""
         return _expand_tokens(self._options_for(host))
 
     def _options_for(self, host: str) -> SshHostOptions:
         return options_for_host(host, self.user_lines, self.system_lines)
 
     def effective_ssh(self, host: Host, origins: Mapping[str, str]) -> EffectiveSsh:
-        """Combine the inventory's settings of a host with its options in the files and the defaults.
+        """Combine the host's settings in the inventory with its options in the two files and with the defaults.
 
-        `origins` has the line of the inventory for each setting that the inventory has."""
+        `origins` says for each SSH setting in the inventory on which line it is."""
         found = self._options_for(host.host)
         said = _expand_tokens(found)
 
@@ -80,10 +81,10 @@ class SshConfig:
 
 
 def load(home: Path | None = None, system_file: Path = SYSTEM_CONFIG) -> SshConfig:
-    """Read both files. Raises UsageProblem if the user's file cannot be understood.
+    """Read ~/.ssh/config and the system's file. Raises UsageProblem if the user's file cannot be understood.
 
-    If the system's file cannot be understood, it is ignored with a note, because the user may not be able to
-    correct it."""
+    If the system's file cannot be understood, it is ignored and a note says so, because the user may not be
+    allowed to correct it."""
     home = home or Path.home()
     own = SshConfigSource(home / ".ssh", home).read(home / ".ssh" / "config")
     try:
@@ -94,9 +95,10 @@ def load(home: Path | None = None, system_file: Path = SYSTEM_CONFIG) -> SshConf
 
 
 def _expand_tokens(said: SshHostOptions) -> Mapping[str, Any]:
-    """Return the options with tokens such as %h expanded by paramiko, which also removes the quotes.
+    """Return the options after paramiko has expanded tokens such as %h and removed quotes.
 
-    The options on canonical names are left out, because match.py has applied them. Any: as in `lookup`."""
+    Canonicalize options are left out, because match.py has already applied them. Values are `Any` because
+    paramiko returns text or lists of text."""
     lines = [
         f'{name} "{value}"'
         for name, values in said.values.items()
@@ -116,10 +118,11 @@ def _host_names(lines: Iterable[SshConfigLine]) -> Iterator[str]:
 
 
 def key_files(configured: str | None, of_config: Iterable[str]) -> tuple[str, ...]:
-    """Return the private key files to try: only the inventory's key if it is set, else those that exist.
+    """Return the private key files to try. If the inventory sets a key (`configured`), only that file is tried;
+    raise UsageProblem if it is missing.
 
-    The latter are the IdentityFiles of ~/.ssh/config, then the usual names in ~/.ssh. Raises UsageProblem if
-    the inventory's key is missing."""
+    Otherwise return the files that exist among the IdentityFiles of ~/.ssh/config (`of_config`) and the usual
+    names in ~/.ssh, in this order."""
     if configured:
         path = Path(configured).expanduser()
         if not path.is_file():

@@ -1,6 +1,7 @@
 """Read the lines of an OpenSSH configuration, with the lines of the files that it includes.
 
-A line that OpenSSH would refuse is an error that names the file and the line."""
+A line that cannot be understood raises UsageProblem with the file and the line number. Unknown keywords are
+accepted."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ _CRITERIA_WITHOUT_VALUE = ("all", "canonical", "final")
 
 @dataclass(frozen=True)
 class Criterion:
-    """One condition of a Match line."""
+    """One condition of a Match line, such as `user kim`. `kind` is the first word, in lower case. `is_negated`
+    means that `!` is in front."""
 
     kind: str
     value: str = ""
@@ -31,9 +33,10 @@ class Criterion:
 
 @dataclass(frozen=True)
 class SshConfigLine:
-    """One setting: its keyword in lower case, its arguments, and all of them as one text in `value`.
+    """One setting: its keyword in lower case, its arguments, and in `value` the arguments joined as one text.
 
-    `files` are the lines of the files that an Include names, `criteria` the conditions of a Match."""
+    For an Include, `files` has the lines of each included file. For a Match, `criteria` has its conditions. For
+    a shell command such as ProxyCommand, `arguments` is empty and `value` is the unchanged text."""
 
     keyword: str
     arguments: tuple[str, ...]
@@ -44,17 +47,19 @@ class SshConfigLine:
 
 @dataclass(frozen=True)
 class SshConfigSource:
-    """Reads files. `base` is the folder of relative Include paths.
+    """Reads the files of one configuration. Relative paths in Include lines start from the folder `base`.
 
-    `home` is what `~` means in them; None for the system's file, in which `~` is not allowed."""
+    `home` is the folder that `~` means in Include paths. It is None for the system's file, in which Include
+    paths with `~` are skipped."""
 
     base: Path
     home: Path | None = None
 
     def read(self, path: Path, above: tuple[Path, ...] = ()) -> tuple[SshConfigLine, ...]:
-        """Return the lines of a file, none if it is missing.
+        """Return the lines of a file. Return no lines if the file is missing, includes itself or is nested too
+        deep.
 
-        `above` are the files that include it. A file that includes itself or is nested too deep has none."""
+        `above` are the files through which this file is included."""
         if path in above or len(above) > MOST_INCLUDES:
             return ()
         return tuple(self._lines(path, above))

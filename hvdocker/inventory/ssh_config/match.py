@@ -26,10 +26,10 @@ _PROXY_KEYWORDS = ("proxyjump", "proxycommand")
 
 @dataclass
 class SshHostOptions:
-    """The options of one host by keyword in lower case.
+    """The options of one host. `values` has the values by keyword in lower case.
 
-    The first value of an option wins, but all IdentityFiles are kept. `own` are the options that the user's
-    file has set, not the system's."""
+    The first value of an option wins, but all IdentityFiles are kept. `own` has the keywords that were set by
+    the user's file and not by the system's file."""
 
     host: str
     values: dict[str, list[str]] = field(default_factory=dict)
@@ -40,7 +40,8 @@ class SshHostOptions:
         return self.values.get(name, [default])[0]
 
     def take(self, line: SshConfigLine, is_own: bool) -> None:
-        """Apply a line. Of ProxyJump and ProxyCommand the one that comes first wins."""
+        """Apply one line. Only the first of ProxyJump and ProxyCommand is kept. `is_own` says that the line is
+        from the user's file."""
         word = line.keyword
         if word not in self.values:
             if word in _PROXY_KEYWORDS and any(way in self.values for way in _PROXY_KEYWORDS):
@@ -57,7 +58,8 @@ class SshHostOptions:
 
 
 def options_for_host(host: str, own: Iterable[SshConfigLine], system: Iterable[SshConfigLine]) -> SshHostOptions:
-    """Return the options of a host from the user's file, then the system's, in one pass or two."""
+    """Return the options of a host from the user's file (`own`), then the system's. A second pass over both
+    files follows if CanonicalizeHostname or a `Match final` asks for it."""
     files = ((tuple(own), True), (tuple(system), False))
     said = SshHostOptions(host)
     first = _Pass(said, host, host)
@@ -78,9 +80,11 @@ def options_for_host(host: str, own: Iterable[SshConfigLine], system: Iterable[S
 
 @dataclass
 class _Pass:
-    """One pass over all lines. `host` is what Host lines are matched with: in the second pass the HostName.
+    """One pass over all lines, which collects the host's options in `said`.
 
-    `original` is the name that the user gave."""
+    `host` is the name that Host lines are compared with; in the second pass it is the HostName. `original` is
+    the name that the user gave. `is_final` marks the second pass. `needs_second_pass` is set by a `Match final`
+    line."""
 
     said: SshHostOptions
     host: str
@@ -91,8 +95,8 @@ class _Pass:
     def read(self, lines: Iterable[SshConfigLine], is_own: bool, is_active: bool = True) -> None:
         """Apply the lines that match the host.
 
-        `is_active`: whether lines apply before the first Host or Match. For an included file, that is whether its
-        Include applies; if not, nothing in the file applies."""
+        `is_active` says whether the lines before the first Host or Match apply. For an included file it is False
+        if the Include line itself does not apply; then nothing in the file applies."""
         is_outer_active = is_active
         for line in lines:
             if line.keyword == "host":
@@ -107,7 +111,8 @@ class _Pass:
                 self.said.take(line, is_own)
 
     def _holds(self, criterion: Criterion) -> bool:
-        """Return whether a condition holds. Unknown ones (localnetwork, version, …) do not, even negated."""
+        """Return whether a condition holds. A condition of an unknown kind (localnetwork, version, …) never
+        holds, not even with `!` in front."""
         found = self._is_true(criterion.kind, criterion.value)
         return found is not None and found != criterion.is_negated
 
@@ -172,7 +177,9 @@ def _command_succeeds(command: str, tokens: Mapping[str, str]) -> bool:
 
 
 def _canonical_name(host: str, said: SshHostOptions) -> str:
-    """Return the canonical name of a host by CanonicalDomains, or the host where that does not apply."""
+    """Return the host's full name in the first of the CanonicalDomains in which it resolves. Return the host
+    unchanged if it resolves in none, is an IPv6 address, has too many dots, or is reached through a proxy
+    (unless CanonicalizeHostname is `always`)."""
     is_direct = all(said.get(way, "none").lower() == "none" for way in _PROXY_KEYWORDS)
     if not is_direct and said.get("canonicalizehostname").lower() != "always":
         return host

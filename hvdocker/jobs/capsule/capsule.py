@@ -1,5 +1,5 @@
-"""The run capsule: everything that a job was made of, so that it can be replayed and compared. It contains no
-secret values. How the job ended is in its record, not here. Pure: opens nothing."""
+"""The capsule of a job: what the job was made of, so that it can be replayed and compared. A capsule contains no
+secret values. It does not say how the job ended; record.json does. Pure: opens nothing."""
 
 from __future__ import annotations
 
@@ -30,8 +30,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class GitSeen:
-    """What git knows of the code. `prefix` is the synced folder's path in its repository (`a/b/`, or empty).
-    `why` is the reason if there is no commit, or no patch although there are changes."""
+    """The git state of the code folder that was synced.
+
+    `commit` is the full hash of HEAD. `branch` is empty for a detached HEAD. `prefix` is the path of the folder in
+    its repository (`a/b/`, or empty at the top). `is_dirty` says that synced files differ from the commit, or may
+    differ because no patch could be made. `patch_bytes` is the size of the patch with these changes. `why` is the
+    reason if there is no commit, or if a patch could not be made."""
 
     commit: str = ""
     branch: str = ""
@@ -56,7 +60,8 @@ class GitSeen:
 
     @staticmethod
     def read(value: Any) -> GitSeen:  # Any: foreign JSON, checked field by field
-        """Raise ValueError if the commit is not a full hash, or the prefix is not a relative folder."""
+        """Parse what `as_json` returned. Raise ValueError if the commit is not a full hash, or the prefix is not a
+        relative folder."""
         commit, prefix = str(value.get("commit") or ""), str(value.get("prefix") or "")
         if commit and not _COMMIT.fullmatch(commit):
             raise ValueError(f"{commit!r} is no commit")
@@ -74,7 +79,8 @@ class GitSeen:
 
 @dataclass(frozen=True)
 class CodeUsed:
-    """The synced code. `hash` is that of the tree; `folder` is its path on the controller."""
+    """The code that was synced to the hosts. `hash` is the hash of its contents (`Tree.hash`); `folder` is its
+    path on the controller. `files` and `size_bytes` are the number and total size of the synced files."""
 
     hash: str
     folder: str = ""
@@ -104,8 +110,12 @@ class CodeUsed:
 
 @dataclass(frozen=True)
 class ImageUsed:
-    """`name` is the cluster's image; `used` is the image of the job's containers, perhaps with a requirements
-    layer. `content` is the content hash of `name`, equal on every engine. `ids` differ between engines."""
+    """The image of a job.
+
+    `name` is the cluster's image as the inventory names it. `content` is the content hash of that image, equal on
+    every engine; empty if unknown. `used` is the image of the job's containers: the cluster's image, perhaps with
+    a layer for requirements. `ids` has the image id by host, without hosts whose worker is replaced for the job;
+    ids of one image differ between engines."""
 
     name: str
     content: str = ""
@@ -127,10 +137,16 @@ class ImageUsed:
 
 @dataclass(frozen=True)
 class Capsule:
-    """What a job was made of. `request` has the flags of `train` that are needed to repeat it; `replay_of` is
-    the job that this one repeats. Values of `env` that look secret are replaced by stars. `env_from_caller`
-    names the variables taken from the environment of the user who started the job. `addresses` are the hosts'
-    training addresses."""
+    """What a job was made of.
+
+    `started` is a Unix time and `version` the version of hvdocker. `command` is what each rank runs; `launcher` is
+    the command line of the launcher. `addresses` has the training address and `engines` the version of the Docker
+    engine, both by host. `port` is the port of the workers' sshd. `resilience` has the settings for restarts,
+    elastic jobs and hangs.
+
+    Values of `env` that look secret are replaced by stars. `env_from_caller` names the variables that were taken
+    from the environment of the user who started the job. `secrets` has names and sources, no values. `request` has
+    the flags of `train` that are needed to repeat the job. `replay_of` is the job that this one repeats, or empty."""
 
     job: str
     cluster: str
@@ -157,7 +173,7 @@ class Capsule:
     replay_of: str = ""
 
     def hidden(self) -> tuple[str, ...]:
-        """Return the variables whose values were replaced by stars."""
+        """Return the names of the variables in `env` whose values were replaced by stars."""
         return tuple(name for name, value in self.env.items() if HIDDEN in value)
 
     def as_json(self) -> Mapping[str, object]:
@@ -200,7 +216,8 @@ class Capsule:
 
     @staticmethod
     def read(text: str) -> Capsule | None:
-        """Parse a capsule; return None if the text is not a valid one, since hosts are not trusted."""
+        """Parse the text of a capsule. Return None if it is not a valid capsule: it may come from a host, and
+        hosts are not trusted."""
         try:
             return _read(json.loads(text))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
@@ -209,13 +226,14 @@ class Capsule:
 
 @dataclass(frozen=True)
 class CapsuleFiles:
-    """A job's capsule, and the patch of changes that are not in its commit."""
+    """A job's capsule, and the patch with the code changes that are not in the commit of the capsule."""
 
     capsule: Capsule
     patch: bytes = b""
 
     def patch_on(self, host: str) -> bytes:
-        """Return the patch to store on this host: a large one is stored on the head only."""
+        """Return the patch to store on this host. A patch larger than PATCH_MAX_BYTES_ON_ALL_HOSTS is stored on
+        the head only; the other hosts get an empty one."""
         is_head = host == self.capsule.placement.head
         return self.patch if is_head or len(self.patch) <= PATCH_MAX_BYTES_ON_ALL_HOSTS else b""
 

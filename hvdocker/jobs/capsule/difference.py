@@ -1,4 +1,5 @@
-"""Compare two jobs by their capsules and records. Pure: opens nothing."""
+"""Compare two jobs by their capsules (what a job was made of) and their record.json (how it ended). Pure: opens
+nothing."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from typing import Any
 from hvdocker.jobs.capsule.capsule import Capsule
 from hvdocker.jobs.capsule.patch import FilePatch, split_by_file
 
-# The order in which `diff` shows them.
+# The groups of compared values, in the order in which `diff` shows them.
 GROUPS = (
     "code", "image", "requirements", "command", "environment", "placement", "versions", "inventory",
     "endurance",
@@ -23,7 +24,8 @@ _NOT_SETTINGS = ("inventory", "why", "env")
 
 @dataclass(frozen=True)
 class RankOutcome:
-    """How one rank ended. `seconds` is its run time; fields are None where the record lacks them."""
+    """How one rank ended, read from record.json. `code` is its exit code, `signal` the signal that killed it,
+    `seconds` its run time. A field is None if the record does not have it."""
 
     rank: int
     host: str
@@ -35,7 +37,8 @@ class RankOutcome:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a job ended, from its record; for a running job, what the record says so far."""
+    """How a job ended, read from its record.json. If the record was written while the job ran, this is the state
+    at that time. `seconds` is the run time, None if the job has not finished."""
 
     state: str
     code: int | None
@@ -58,7 +61,8 @@ class Outcome:
 
 @dataclass(frozen=True)
 class ComparedJob:
-    """A job to compare. `record` is the parsed record.json; None if there is none."""
+    """A job to compare. `patch` has the code changes that are not in the commit of the capsule. `record` is the
+    parsed record.json, or None if there is none."""
 
     capsule: Capsule
     patch: bytes = b""
@@ -66,7 +70,7 @@ class ComparedJob:
 
     @property
     def outcome(self) -> Outcome | None:
-        """None if there is no record, or it is damaged."""
+        """How the job ended. None if there is no record, or the record is damaged."""
         try:
             return Outcome.read(self.record) if self.record else None
         except (ValueError, TypeError, AttributeError):
@@ -75,7 +79,8 @@ class ComparedJob:
 
 @dataclass(frozen=True)
 class Change:
-    """One value that differs; `first` or `second` is None if that job does not have it."""
+    """One value that differs between two jobs. `group` is an entry of GROUPS; `what` is the name of the value.
+    `first` and `second` are the values in the two jobs, None if a job does not have this value."""
 
     group: str
     what: str
@@ -85,7 +90,8 @@ class Change:
 
 @dataclass(frozen=True)
 class FileChange:
-    """A file whose uncommitted changes differ; `first` or `second` is None if that job did not change it."""
+    """A file whose uncommitted changes differ between two jobs. `first` and `second` are the patches of the file
+    in the two jobs, None if a job has no uncommitted changes in it."""
 
     path: str
     first: FilePatch | None
@@ -94,7 +100,8 @@ class FileChange:
 
 @dataclass(frozen=True)
 class Difference:
-    """All differences between two jobs: `changes` in the order of GROUPS, `files` by path."""
+    """All differences between two jobs. `changes` are in the order of GROUPS. `files` are the files whose
+    uncommitted changes differ, ordered by path."""
 
     first: ComparedJob
     second: ComparedJob
@@ -120,7 +127,8 @@ def read_record(text: str | None) -> Mapping[str, Any] | None:  # Any: foreign J
 
 
 def compare_jobs(first: ComparedJob, second: ComparedJob) -> Difference:
-    """Compare two jobs, group by group, and the patches of their uncommitted changes file by file."""
+    """Compare the values of two jobs, group by group (see GROUPS), and the patches of their uncommitted changes
+    file by file."""
     changes = [
         Change(group, what, one, other)
         for group in GROUPS
@@ -161,7 +169,8 @@ def _image(ran: ComparedJob) -> dict[str, str | None]:
 
 
 def _requirements(ran: ComparedJob) -> dict[str, str | None]:
-    """Return each line of the requirements as its own key: a line in one file shows on one side only."""
+    """Return every requirement line, constraint line and wheel of the job under its own key. So `diff` shows a
+    line that only one of the jobs has as a value of that job alone."""
     found = ran.capsule.requirements or {}
     lines = [*_list(found.get("lines")), *(f"-c {line}" for line in _list(found.get("constraints")))]
     wheels = found.get("wheels")
@@ -212,7 +221,10 @@ def _resilience(ran: ComparedJob) -> dict[str, str | None]:
 
 
 def _flattened(name: str, value: object) -> Iterator[tuple[str, str | None]]:
-    """Yield every leaf by its path. List items appear under their `name`, or else under their index."""
+    """Yield every leaf of nested JSON as (path, value), with a path like `hosts/NAME/slots`.
+
+    An item of a list is named by its key `name`, or else by its index. An object that has only the keys `value`
+    and `from` is replaced by its value."""
     if isinstance(value, Mapping):
         if set(value) == {"value", "from"}:
             yield from _flattened(name, value["value"])

@@ -1,6 +1,9 @@
-"""Read the commit and uncommitted changes of a code folder, and check out such a state again. Nothing in the
-user's repository changes: the index and new objects are in a scratch folder (unlike with `git stash`), and no
-hook or monitor runs. If git is missing or refuses, that is recorded as a reason and `train` goes on."""
+"""Read the commit and the uncommitted changes of a code folder, and write the files of such a state to another
+folder.
+
+Nothing in the user's repository changes: unlike `git stash`, this keeps its index and new objects in a temporary
+folder. No git hook and no file system monitor runs. If git is missing or refuses a command, the reason is recorded
+in the capsule and `train` goes on."""
 
 from __future__ import annotations
 
@@ -26,12 +29,13 @@ _GITLINK = "160000"
 
 
 class GitProblem(Exception):
-    """Why git cannot answer or carry out a request."""
+    """Git cannot answer or carry out a request. The message says why."""
 
 
 @dataclass(frozen=True)
 class _Git:
-    """Runs git commands in a folder, one after the other, all before one deadline (monotonic clock)."""
+    """Runs git commands in `folder`, one after the other. All of them together have to end before `deadline`, a
+    time of the monotonic clock. `variables` are added to the environment of git."""
 
     folder: Path
     deadline: float
@@ -41,8 +45,10 @@ class _Git:
         return self.run(*words).decode("utf-8", "surrogateescape").removesuffix("\n")
 
     def run(self, *words: str, stdin: bytes = b"", most_bytes: int | None = None) -> bytes:
-        """Run git and return its stdout, cut to `most_bytes + 1` bytes: a result longer than `most_bytes` shows
-        that the limit was exceeded. Raises GitProblem if git fails."""
+        """Run git and return its standard output. Raises GitProblem if git fails or the deadline passes.
+
+        With `most_bytes` the output is cut to `most_bytes + 1` bytes: if the result is longer than `most_bytes`,
+        the limit was exceeded."""
         argv = ["git", *(word for setting in _SETTINGS for word in ("-c", setting)), *words]
         with tempfile.TemporaryFile() as told:
             done = self._done(argv, stdin, told.fileno())
@@ -83,9 +89,10 @@ class _Git:
 
 
 def observe_git(tree: Tree, most_bytes: int = PATCH_MAX_BYTES) -> tuple[GitSeen, bytes]:
-    """Return the commit of the folder, and a patch from it to exactly the files that are synced.
+    """Return the git state of a code folder, and a patch with the uncommitted changes of the files that are
+    synced.
 
-    Never raises: if there is no commit or no patch, `why` says the reason and the patch is empty."""
+    Never raises: if there is no commit or no patch, `GitSeen.why` says the reason and the patch is empty."""
     git = _Git(tree.root, time.monotonic() + GIT_TIMEOUT_S)
     try:
         seen = _commit(git)
@@ -99,10 +106,11 @@ def observe_git(tree: Tree, most_bytes: int = PATCH_MAX_BYTES) -> tuple[GitSeen,
 
 
 def check_out(repository: Path, wanted: GitSeen, patch: bytes, target: Path) -> Path:
-    """Write the commit with the patch applied below `target`; return the folder that was synced.
+    """Write the files of the commit, with the patch applied, below `target`. Return the folder in `target` that
+    corresponds to the synced folder (`wanted.prefix`).
 
-    Uses the index, not `git archive`, whose `export-ignore` attributes would change the code. Raises
-    GitProblem if the repository lacks the commit or git fails."""
+    The files are written from a git index, because `git archive` would leave out files with the attribute
+    `export-ignore`. Raises GitProblem if the repository lacks the commit or git fails."""
     finder = _Git(repository, time.monotonic() + GIT_TIMEOUT_S)
     top = _Git(Path(finder.text("rev-parse", "--show-toplevel")), finder.deadline)
     try:
@@ -143,7 +151,8 @@ def _branch(git: _Git) -> str:
 
 
 def _patch(git: _Git, tree: Tree, most_bytes: int) -> bytes:
-    """Return the patch of synced files only: what .hvdockerignore excludes is in no patch."""
+    """Return a patch with the uncommitted changes of synced files. Files that .hvdockerignore excludes are not in
+    the patch. Raises GitProblem if the patch would be larger than `most_bytes`."""
     with _scratch_repository(git) as own:
         _fill_index(own, Path(own.variables["GIT_INDEX_FILE"]))
         tracked = _tracked(own)
@@ -164,9 +173,11 @@ def _patch(git: _Git, tree: Tree, most_bytes: int) -> bytes:
 
 
 def _fill_index(git: _Git, index: Path) -> None:
-    """Fill the scratch index with HEAD, and with the file stats of the user's index, so that unchanged files
-    need not be read again. The index keeps its modification time: git uses it to detect files changed within
-    the same tick."""
+    """Fill the temporary index with HEAD.
+
+    The index starts as a copy of the user's index, whose file stats tell git which files are unchanged and need
+    not be read again. The copy keeps the modification time of the user's index: git needs it to detect files that
+    changed within the same clock tick."""
     real = git.folder / git.text("rev-parse", "--git-dir") / "index"
     if real.is_file():
         shutil.copy2(real, index)
@@ -189,7 +200,8 @@ def _nul_terminated(paths: Iterable[str]) -> bytes:
 
 @contextmanager
 def _scratch_repository(git: _Git) -> Iterator[_Git]:
-    """Yield the same repository with a temporary index and a temporary folder for new objects."""
+    """Yield a `_Git` for the same repository that writes its index and new objects into a temporary folder, so
+    that the user's repository does not change."""
     objects = git.folder / git.text("rev-parse", "--git-path", "objects")
     with tempfile.TemporaryDirectory(prefix="hvdocker-git-") as folder:
         own = Path(folder) / "objects"

@@ -1,4 +1,4 @@
-"""Split a patch as git writes it by file. Pure: opens nothing."""
+"""Split a git patch into one part for each file. Pure: opens nothing."""
 
 from __future__ import annotations
 
@@ -21,12 +21,13 @@ class FilePatch:
     is_binary: bool = False
 
     def counts(self) -> str:
-        """Return `+3 -1`, or `binary`."""
+        """Return the numbers of added and removed lines as text, like `+3 -1`; `binary` for a binary file."""
         return "binary" if self.is_binary else f"+{self.added} -{self.removed}"
 
 
 def split_by_file(patch: bytes) -> dict[str, FilePatch]:
-    """Return the parts of a patch without renames, by path. Text before the first file is left out."""
+    """Return the parts of a git patch, one for each file, by path. The patch must be made with `--no-renames`.
+    Text before the first file is left out."""
     found: dict[str, FilePatch] = {}
     section: list[bytes] = []
     for line in [*patch.splitlines(keepends=True), _BEGIN]:
@@ -50,7 +51,8 @@ def _file(lines: list[bytes]) -> FilePatch:
 
 
 def _path(header: bytes) -> str:
-    """Parse `a/PATH b/PATH`, where both paths are equal; git quotes and escapes unusual names."""
+    """Return the path in a `diff --git` line. `header` is the rest of that line, `a/PATH b/PATH`, in which both
+    paths are equal. Git quotes and escapes unusual names."""
     first = header[: len(header) // 2]
     if first.startswith(b'"'):
         first = _ESCAPED.sub(_unescaped, first.strip(b'"'))

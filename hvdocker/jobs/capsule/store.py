@@ -45,10 +45,10 @@ ORIGIN_FILE = "capsule.host"
 
 @dataclass(frozen=True)
 class StoredCapsule:
-    """A job's capsule, with what else is known of the job.
+    """A job's capsule as it was found, with its patch and record.
 
-    `host` is the host that the capsule came from, None if this machine wrote it. `record` is the text of the
-    job's record file, None if no copy was found."""
+    `host` is the host that the capsule came from, None if this machine wrote it. `record` is the text of the job's
+    record.json, None if no copy was found."""
 
     capsule: Capsule
     patch: bytes = b""
@@ -57,15 +57,16 @@ class StoredCapsule:
 
     @property
     def has_ended(self) -> bool:
-        """Return whether the record describes the end. A record fetched from a running job does not."""
+        """Whether `record` says how the job ended. A record that was fetched while the job ran does not."""
         found = read_record(self.record)
         return found is not None and found.get("state") != "running"
 
 
 def store_capsule(env: Env, located: Located, files: CapsuleFiles) -> None:
-    """Store the capsule when the job starts, so that `replay` needs no host.
+    """Store the capsule and its patch on the controller when the job starts, so that `replay` can read them
+    without asking a host.
 
-    If it cannot be written, the job goes on and a note says so."""
+    If they cannot be written, the job goes on and a note tells the user."""
     folder = located.jobs / files.capsule.job
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -78,9 +79,11 @@ def store_capsule(env: Env, located: Located, files: CapsuleFiles) -> None:
 
 
 def fetch_capsule_files(located: Located, session: Session, state: ClusterState, job: str, target: Path) -> list[str]:
-    """Fetch the files that hosts keep of a job beside its outputs, which went to `target`.
+    """Fetch capsule, patch, job.json and record of a job from its hosts into .hvdocker/jobs/<job>.
 
-    A capsule that this machine wrote is not replaced. Return what could not be fetched, with the reason."""
+    `target` is the folder that the outputs and logs were fetched into. Only if it is another folder, the record is
+    copied too, because otherwise it came with the logs. A capsule that this machine wrote is not replaced. Return
+    what could not be fetched, with the reason."""
     folder = located.jobs / job
     try:
         host, files = _first_of_each(session, state, job)
@@ -102,7 +105,8 @@ def fetch_capsule_files(located: Located, session: Session, state: ClusterState,
 
 
 def _first_of_each(session: Session, state: ClusterState, job: str) -> tuple[str, dict[str, bytes]]:
-    """Return the host that has the capsule, and each file from the first host that has it."""
+    """Return the first host that has the capsule (empty if no host has it), and the job files by name, each from
+    the first host that has this file."""
     by_host = _files_by_host(session, state, job)
     files = {name: body for there in reversed(by_host.values()) for name, body in there.items()}
     return next((host for host, there in by_host.items() if CAPSULE_FILE in there), ""), files
@@ -111,7 +115,10 @@ def _first_of_each(session: Session, state: ClusterState, job: str) -> tuple[str
 def find_capsules(
     env: Env, located: Located, wanted: tuple[str, ...], needs_record: bool = False
 ) -> list[StoredCapsule]:
-    """Find jobs by id or unique prefix: on the controller if they are there, else on the hosts."""
+    """Return the capsules of the jobs `wanted`, each given by its id or a unique prefix of it.
+
+    Capsules are read from the controller. The hosts are asked for those that the controller lacks, and with
+    `needs_record` also for those without a record of the job's end."""
     found = {word: _stored(located, word) for word in wanted}
     lacking = [word for word, stored in found.items() if stored is None or (needs_record and not stored.has_ended)]
     if lacking:
@@ -122,7 +129,10 @@ def find_capsules(
 def _from_hosts(
     env: Env, located: Located, wanted: Mapping[str, StoredCapsule | None]
 ) -> dict[str, StoredCapsule | None]:
-    """Complete the jobs from hosts. Failing to ask is an error only if a job is not known here."""
+    """Complete capsules with files from the hosts.
+
+    `wanted` has, by id or prefix, the capsule that the controller has, or None. If the hosts cannot be asked,
+    raise if there is such a None; otherwise send a note and return `wanted` unchanged."""
     try:
         with connected(env, located, must_all=False) as session:
             from hvdocker.observe.hosts import partial_state
@@ -156,7 +166,11 @@ def _stored(located: Located, wanted: str) -> StoredCapsule | None:
 def find_capsule_on_hosts(
     session: Session, state: ClusterState, wanted: str, known: StoredCapsule | None
 ) -> StoredCapsule:
-    """Take each file from the first host that has it. A capsule that is known already is only completed."""
+    """Return the capsule of a job, completed with files from the hosts.
+
+    Capsule and patch come from the first host that has them. A capsule that the controller has already (`known`)
+    is kept. A record is added if the job's end is not known yet. Raises UsageProblem if there is no capsule
+    anywhere."""
     job = known.capsule.job if known else names.match_job(wanted, known_jobs(state))
     by_host = _files_by_host(session, state, job)
     found = known
@@ -187,7 +201,8 @@ def _files_by_host(session: Session, state: ClusterState, job: str) -> dict[str,
 
 
 def _read_job_files(link: HostLink, folder: str) -> dict[str, bytes]:
-    """Return the job files that exist, by name. A job of an earlier version lacks some."""
+    """Return the content of those JOB_FILES that exist in the job's folder on a host, by name. A job of an earlier
+    version of hvdocker lacks some of them."""
     read = bytearray()
     for chunk in link.stream(host_folders.pack_tar(folder, JOB_FILES)):
         read += chunk
@@ -206,7 +221,7 @@ def _was_written_here(folder: Path) -> bool:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Write atomically, readable by the owner only."""
+    """Write a file atomically, readable by the owner only."""
     draft = path.with_name(f"{path.name}.part")
     draft.unlink(missing_ok=True)
     draft.touch(mode=0o600)

@@ -1,4 +1,5 @@
-"""A job's output without its container: from a copy on the controller, or the ranks' log files on hosts."""
+"""Read a job's output when its master container is gone or unreachable: from a copy on the controller, or from the
+ranks' log files on hosts."""
 
 from __future__ import annotations
 
@@ -22,16 +23,17 @@ MAX_RANK_LOG_BYTES = 4 << 20
 
 @dataclass(frozen=True)
 class LogCopy:
-    """`where` says in words where the lines come from."""
+    """A copy of a job's output. `where` tells the user in words where the lines come from."""
 
     where: str
     lines: Iterator[Line]
 
 
 def find_log_copy(found: FoundJob) -> LogCopy:
-    """Return the best copy; raises where there is none.
+    """Return the best copy of the job's output. Raises if there is none.
 
-    In this order: the whole output on the controller, ranks' logs on hosts, fetched ranks' logs."""
+    The order of preference is: the whole output on the controller, ranks' log files on hosts, ranks' log files
+    that were fetched to the controller."""
     home = found.local
     if home and home.output:
         return LogCopy(f"the copy at home, {home.output}", _from_file(home.output, found))

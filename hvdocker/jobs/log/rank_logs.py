@@ -18,8 +18,9 @@ _START = re.compile(r"hvdocker: rank \d+ on .*, start (\d+),.*")
 
 @dataclass(frozen=True)
 class RankLogTail:
-    """The end of a rank's log. `start` is the rank's $HVDOCKER_RESTART at its last start; None if the header
-    is no longer in the file, which is bounded."""
+    """The end of the log file of one rank. `start` is how often the job had been restarted when the rank last
+    started ($HVDOCKER_RESTART). It is None if the header line with this number is no longer in the file, whose
+    size is limited."""
 
     rank: int
     start: int | None
@@ -40,13 +41,15 @@ def read_rank_logs(text: str) -> list[int]:
 
 
 def end_of_rank_log(folder: str, rank: int, most_bytes: int) -> Command:
-    """Return the command that prints the last bytes of a rank's log, including the rotated file `.log.1`."""
+    """Return the command that prints the last `most_bytes` bytes of a rank's log. The rotated file `.log.1` counts
+    as the beginning of the log."""
     script = 'for f in "$1.1" "$1"; do [ -f "$f" ] && cat -- "$f"; done | tail -c "$2"'
     return shell(script, f"{folder}/logs/rank-{rank}.log", str(most_bytes))
 
 
 def tail_rank_logs(folder: str, count: int) -> Command:
-    """Return the command that prints the last header and last `count` lines of every rank log of a job."""
+    """Return the command that prints, for every rank log in a job's folder, its last header (the line that the
+    rank wrapper writes at each start) and its last `count` lines."""
     script = (
         'cd -- "$1/logs" 2>/dev/null || exit 0; for file in rank-*.log; do [ -f "$file" ] || continue; '
         f'echo "hvdocker-file $file"; grep -a "{_HEADER}" -- "$file" | tail -n 1; '
@@ -56,7 +59,7 @@ def tail_rank_logs(folder: str, count: int) -> Command:
 
 
 def read_rank_log_tails(text: str) -> list[RankLogTail]:
-    """Parse the answer of `tail_rank_logs`."""
+    """Parse the output of the command from `tail_rank_logs`; return one RankLogTail for each rank."""
     return [_rank_log_tail(rank, block) for rank, block in _blocks(text)]
 
 

@@ -1,4 +1,4 @@
-"""The value of `--since`: a duration before now by the clock of the host with the log, or a point in time."""
+"""Parse the value of `--since`: a point in time, or a duration before now by the clock of the host with the log."""
 
 from __future__ import annotations
 
@@ -18,13 +18,15 @@ _PART = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)(s|min|m|h|d)")
 
 @dataclass(frozen=True)
 class Since:
-    """Exactly one field is set: `ago_s` is a duration in seconds, `at` a Unix time."""
+    """The time from which `logs` shows lines. Exactly one field is set: `ago_s` is a duration before now in
+    seconds, `at` is a Unix time."""
 
     ago_s: float | None = None
     at: float | None = None
 
     def on(self, link: HostLink) -> float:
-        """Return a Unix time. A duration counts from the host's clock, not the controller's."""
+        """Return the time as a Unix time. A duration is subtracted from the clock of the link's host, not of the
+        controller."""
         if self.at is not None:
             return self.at
         from hvdocker.observe.clock import clock, read_clock

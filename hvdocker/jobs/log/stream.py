@@ -1,6 +1,8 @@
-"""A job's output as one stream over links that may break: no piece is read twice, and none in between is
-lost. Engines stamp every piece with its time, from which reading continues on a new link. Old pieces may be
-gone by then, because engines keep a bounded log."""
+"""Read a job's output as one stream over links that may break.
+
+An engine sends a log in pieces (mostly lines), each with a time stamp. When a link breaks, reading continues on a
+new link from the time of the last pieces. No piece is yielded twice. A piece is lost only if the engine, whose log
+is bounded in size, drops it before the new link is open."""
 
 from __future__ import annotations
 
@@ -26,8 +28,11 @@ _STAMPED = re.compile(rb"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.\d+)?Z ")
 
 @dataclass
 class LogReader:
-    """Reads a container's log. `link` is the current link; `runs` returns whether the job still runs. Without
-    `reopen` a broken link is an error."""
+    """Reads the log of a container.
+
+    `link` is the current link; when it breaks, `reopen` returns a new one. Without `reopen` a broken link is an
+    error. `runs` returns whether the job still runs. `tail` (a number of last lines) and `since` (a Unix time) say
+    where reading begins. `_recent` has the pieces of the last seconds, by second."""
 
     link: HostLink
     container: str
@@ -38,9 +43,10 @@ class LogReader:
     _recent: dict[bytes, list[bytes]] = field(default_factory=dict, init=False)
 
     def pieces(self) -> Iterator[bytes]:
-        """Yield the log until the job has ended.
+        """Yield the pieces of the log, without their time stamps, until the job has ended.
 
-        An engine may end a stream early, for example when it restarts: while the job runs, it is reopened."""
+        An engine may end a stream early, for example when the engine restarts. If the job still runs then, the
+        stream is opened again."""
         is_over = False
         while not is_over:
             try:
@@ -71,7 +77,8 @@ class LogReader:
                 yield piece[found.end() :] if found else piece
 
     def _start_arguments(self) -> dict[str, object]:
-        """Return the arguments of `logs` that start at the oldest remembered second, or at the beginning."""
+        """Return the arguments of the engine's `logs` that say where to begin: at the oldest remembered second, or
+        where `tail` and `since` say if nothing was read yet."""
         if not self._recent:
             begin = {} if self.since is None else {"since": self.since}
             return {"tail": "all" if self.tail is None else self.tail, **begin}
@@ -79,7 +86,8 @@ class LogReader:
         return {"since": int(oldest.replace(tzinfo=timezone.utc).timestamp())}
 
     def _remember(self, second: bytes, piece: bytes) -> None:
-        """Remember a piece, so that it is skipped when the stream is reopened at its second."""
+        """Remember a piece by the second of its time stamp. A stream that is reopened begins with that second
+        again, and the piece is skipped."""
         if second not in self._recent:
             self._recent[second] = []
             for old in sorted(self._recent)[:-_SECONDS_KEPT]:

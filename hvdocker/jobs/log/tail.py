@@ -15,15 +15,16 @@ from hvdocker.protocol.placement import Placement
 if TYPE_CHECKING:
     from hvdocker.transport.link import HostLink
 
-# Noise lines are dropped, so this many more are requested at first, and GROWTH_FACTOR times as many next.
+# Some lines are dropped (those of the launcher's traceback, those that a filter excludes). So this many more lines
+# than wanted are requested at first, and GROWTH_FACTOR times as many in every further attempt.
 EXTRA_LINES = 200
 GROWTH_FACTOR = 8
 
 
 @dataclass(frozen=True)
 class LogTail:
-    """To continue, read from `since` (a whole second, Unix time; None is the beginning) and drop the first
-    `skip` lines, which were read here."""
+    """The last lines of a log, and where a reader continues after them: it reads from `since` (Unix time; None is
+    the beginning of the log) and drops the first `skip` lines, which were already read."""
 
     lines: tuple[Line, ...]
     since: float | None = None
@@ -32,7 +33,8 @@ class LogTail:
 
 @dataclass(frozen=True)
 class _Piece:
-    """One entry of the engine's log: mostly a line, or a part of a long line."""
+    """One entry of the engine's log: mostly a line, or a part of a long line. `second` is its time stamp as a Unix
+    time in whole seconds."""
 
     second: float
     data: bytes
@@ -47,11 +49,11 @@ def read_tail(
     since: float | None = None,
     is_open: bool = False,
 ) -> LogTail:
-    """Return the last `count` lines that pass the filter.
+    """Return the last `count` lines that pass the filter `wanted`, and where a reader continues after them.
 
-    With `is_open` an unfinished last line is left for the reader that continues. An engine stamps every piece
-    with its time, but can only start a log at a time, not after a line. So reading goes back at least to the
-    beginning of the log's last second; the reader continues at that second and skips the lines read here."""
+    With `is_open` an unfinished last line is left to that reader. An engine can begin a log at a time, but not
+    after a certain line. So this function reads at least the whole last second of the log. The reader begins with
+    that second again and skips the lines that were read here."""
     asked = count + EXTRA_LINES
     while True:
         pieces = _pieces(link, container, asked, since)
@@ -93,7 +95,8 @@ def _pieces(link: HostLink, container: str, count: int, since: float | None) -> 
 
 
 def _piece(chunk: bytes) -> _Piece:
-    """Parse `2024-05-04T03:02:01.123456789Z words`."""
+    """Parse an entry of the log, like `2024-05-04T03:02:01.123456789Z text`. An entry without a time stamp gets
+    the second 0."""
     stamp, _, data = chunk.partition(b" ")
     found = re.match(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", stamp)
     if not found:

@@ -20,9 +20,10 @@ from hvdocker.transport.link import HostLink
 
 
 def fetch_job(job: str, links: Sequence[HostLink], folders: Sequence[str], target: Path) -> FetchedFiles:
-    """Fetch `out` and `logs` from each host's job folder and merge them into `target`.
+    """Fetch the folders `out` and `logs` of a job from its hosts and merge them into `target`.
 
-    All archives are unpacked into a scratch folder first, so that a broken link leaves no partial result."""
+    `folders` has the job's folder on the host of each link, in the order of `links`. All archives are unpacked
+    into a scratch folder first, so that a broken link leaves no partial result."""
     target.mkdir(parents=True, exist_ok=True)
     report = FetchedFiles(target)
     with tempfile.TemporaryDirectory(prefix=".fetching-", dir=target) as scratch:
@@ -59,7 +60,7 @@ _ARCHIVE_ERRNOS = (
 
 
 class _StreamReader:
-    """The minimal file interface that tarfile needs to read a stream."""
+    """Gives chunks of bytes the minimal file interface that tarfile needs to read a stream."""
 
     def __init__(self, chunks: Iterable[bytes]) -> None:
         self._chunks: Iterator[bytes] = iter(chunks)
@@ -113,7 +114,8 @@ def _refuse_unsafe_path(name: str, place: Path, host: str) -> None:
 
 
 def _sanitize_member(member: tarfile.TarInfo, job: str, place: Path) -> str | None:
-    """Make an entry safe to extract, in place; return why it has to be skipped, or None."""
+    """Change an archive entry so that it is safe to extract below `place`. Return why the entry has to be skipped,
+    or None if it can be extracted."""
     path = PurePosixPath(member.name)
     if len(path.parts) == 1 and not member.isdir():
         return "not a folder"
@@ -136,8 +138,8 @@ def _sanitize_member(member: tarfile.TarInfo, job: str, place: Path) -> str | No
 
 
 def _extract_member(tar: tarfile.TarFile, member: tarfile.TarInfo, place: Path) -> None:
-    """Write an entry. Links are made here: tarfile, if it cannot make a link, extracts the entry that it
-    guesses to be the target instead."""
+    """Write an archive entry below `place`. Links are created here and not by tarfile: if tarfile cannot create a
+    link, it extracts the entry that it takes for the link's target instead."""
     target = place / member.name
     if not member.issym() and not member.islnk():
         tar.extract(member, place, set_attrs=True, **_FILTER)
@@ -150,8 +152,8 @@ def _extract_member(tar: tarfile.TarFile, member: tarfile.TarInfo, place: Path) 
 
 
 def _rebased_link(path: PurePosixPath, target: str, job: str) -> str:
-    """Return a symlink target that works on the controller: an absolute path into the container's output
-    folder becomes relative; any other is returned unchanged."""
+    """Return a symlink target that works on the controller. An absolute path into the container's output folder
+    becomes relative to the folder of the link (`path`); any other target is returned unchanged."""
     for top in ("/out", f"{names.CONTAINER_FOLDER}/out", f"{names.JOBS_MOUNT}/{job}/out"):
         if target == top or target.startswith(f"{top}/"):
             inside = PurePosixPath("out") / target[len(top) :].lstrip("/")
@@ -160,7 +162,8 @@ def _rebased_link(path: PurePosixPath, target: str, job: str) -> str:
 
 
 def _stays_inside(folder: PurePosixPath, target: str) -> bool:
-    """Return whether a link target, read from `folder`, never leaves the top folder."""
+    """Return whether a link target never leaves the top folder of the archive. `folder` is the folder that
+    contains the link."""
     depth = len(folder.parts)
     if target.startswith("/"):
         return False

@@ -18,9 +18,9 @@ _CHUNK = 1 << 20
 
 @dataclass
 class FetchedFiles:
-    """The result of a fetch. `hosts` are those fetched from this time. `clashes` are paths that differ
-    between hosts; each host's version is kept as name.<host>. `skipped` has what could not be fetched, with
-    the reason."""
+    """The result of a fetch. `hosts` are the hosts that this fetch read. `files` and `bytes` count what was moved
+    into `folder`. `clashes` are paths that differ between hosts; each host's version is kept as name.<host>.
+    `skipped` has what could not be fetched, with the reason."""
 
     folder: Path
     hosts: tuple[str, ...] = ()
@@ -31,9 +31,10 @@ class FetchedFiles:
 
 
 def merge(job: str, staged: Sequence[tuple[str, Path]], report: FetchedFiles) -> None:
-    """Move everything from the hosts' staging folders into `report.folder`, and fill in `report`.
+    """Move all files from the staging folders into `report.folder`, and fill in `report`.
 
-    Raises UsageProblem, and moves nothing, if a file that is not from this job would be replaced."""
+    `staged` has pairs of a host and its staging folder. Raises UsageProblem, and moves nothing, if a file that is
+    not from this job would be replaced."""
     earlier = _read_manifest(report.folder, job)
     moves = _choose_names(staged, report, earlier)
     strangers = [
@@ -58,10 +59,10 @@ def merge(job: str, staged: Sequence[tuple[str, Path]], report: FetchedFiles) ->
 def _choose_names(
     staged: Sequence[tuple[str, Path]], report: FetchedFiles, earlier: Mapping[str, str]
 ) -> dict[str, tuple[str, Path]]:
-    """Return the final name of every file to move, with its host and staged path.
+    """Return the final name of every file to move, with its host and staged path. Add clashes to `report`.
 
-    A file of an earlier fetch is replaced by a new version from the same host. A different version from
-    another host is a clash."""
+    `earlier` has the host by file name for the files of earlier fetches. Such a file is replaced by a new version
+    from the same host. A different version from another host is a clash."""
     versions, folders = _collect(staged)
     present = {host for host, _ in staged}
     moves: dict[str, tuple[str, Path]] = {}
@@ -82,7 +83,8 @@ def _choose_names(
 
 
 def _collect(staged: Sequence[tuple[str, Path]]) -> tuple[dict[str, list[tuple[str, Path]]], set[str]]:
-    """Return the versions of every file as (host, path) by name, and the names that are folders."""
+    """Return two things: by relative name, all staged versions of a file as (host, path); and the names that are
+    folders on some host."""
     versions: dict[str, list[tuple[str, Path]]] = {}
     folders: set[str] = set()
     for host, place in staged:
@@ -96,7 +98,7 @@ def _collect(staged: Sequence[tuple[str, Path]]) -> tuple[dict[str, list[tuple[s
 
 
 def _free_name(name: str, *taken: Mapping[str, object]) -> str:
-    """Append `_` until no file that a rank wrote, now or in an earlier fetch, has the name."""
+    """Append `_` to the name until it is in none of the mappings `taken`, whose keys are the names of other files."""
     while any(name in names for names in taken):
         name += "_"
     return name
@@ -125,13 +127,15 @@ def _is_taken(path: Path) -> bool:
 
 
 def _is_blocked(folder: Path, name: str) -> bool:
-    """Return whether a file or a symlink exists where the name needs a folder."""
+    """Return whether `name` cannot be created in `folder`, because a file or a symlink exists in place of one of
+    its parent folders."""
     above = [folder / parent for parent in Path(name).parents[:-1]]
     return any(path.is_symlink() or (path.exists() and not path.is_dir()) for path in above)
 
 
 def _content(path: Path) -> str:
-    """Return a text that is equal for equal files, links or folders."""
+    """Return a text that is equal for two files with the same content, two symlinks with the same target, or two
+    folders."""
     if path.is_symlink():
         return f"link {path.readlink()}"
     if path.is_dir():
@@ -144,7 +148,8 @@ def _content(path: Path) -> str:
 
 
 def _read_manifest(folder: Path, job: str) -> dict[str, str]:
-    """Return which file came from which host in earlier fetches of the same job; empty where unknown."""
+    """Return, by file name, the host that the file came from in earlier fetches of the same job into `folder`.
+    Empty if the manifest is missing, damaged, or from another job."""
     try:
         value = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         return dict(value["files"]) if value["job"] == job else {}

@@ -45,9 +45,9 @@ def _remove(context: Context, host: str, container: str, jobs: Sequence[str]) ->
 
 @contextmanager
 def _errors_as_notes(step: Step, context: Context) -> Iterator[None]:
-    """Turn errors into a note, except for an unreachable host.
+    """Turn errors of the body into a note for the user. Only HostUnreachable is raised.
 
-    A container of an ended job that cannot be opened any more must not prevent the next job."""
+    So the container of an ended job that cannot be opened any more does not prevent the next job."""
     try:
         with translating_errors(step.host, step.describe()):
             yield

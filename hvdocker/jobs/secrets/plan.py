@@ -1,4 +1,5 @@
-"""Decide which containers get a job's secrets, and which may still have some of ended jobs. Pure."""
+"""Decide which containers get the secrets of a job, and which containers may still have secrets of ended jobs.
+Pure."""
 
 from __future__ import annotations
 
@@ -17,9 +18,8 @@ CLEAN_EXIT_CODES = (0, 1, 143)
 
 
 def steps_to_put_secrets(inventory: Inventory, placed: Mapping[str, HostPlan], job: JobSpec) -> list[Step]:
-    """Return the steps that put secrets into every container with ranks: the master and other workers.
-
-    Ranks of the head run in the master."""
+    """Return the steps that put the job's secrets into every container that runs its ranks: the master on the
+    head, and the worker on every other host."""
     master, head = names.master_name(inventory.cluster, job.job), job.placement.head
     return [
         PutSecrets(
@@ -37,8 +37,8 @@ def steps_to_put_secrets(inventory: Inventory, placed: Mapping[str, HostPlan], j
 
 
 def steps_after_kill(inventory: Inventory, placed: Mapping[str, HostPlan], job: JobSpec) -> list[Step]:
-    """Return the steps that remove the secrets of a job that this `train` started and whose master was
-    killed."""
+    """Return the steps that remove the secrets of a job whose master was killed. For the `train` that started the
+    job and so knows its hosts; other commands use `steps_after_stop`."""
     if not job.secrets:
         return []
     head, *others = job.placement.hosts
@@ -48,7 +48,8 @@ def steps_after_kill(inventory: Inventory, placed: Mapping[str, HostPlan], job: 
 
 
 def steps_after_stop(head: str, master: ContainerSeen, workers: Iterable[ContainerSeen]) -> list[Step]:
-    """Return the steps that remove the secrets of a stopped job, which its labels describe."""
+    """Return the steps that remove the secrets of a job that was stopped. For commands that did not start the job:
+    labels of the master and of the workers say which secrets and hosts the job has."""
     if not master.secrets:
         return []
     others = [host for host in master.placement.hosts if host != head]
@@ -60,8 +61,8 @@ def steps_after_stop(head: str, master: ContainerSeen, workers: Iterable[Contain
 def steps_after_head_loss(state: ClusterState, job: str) -> list[Step]:
     """Return the steps that remove the secrets of a job that ended with its head and is not restarted.
 
-    No steps if the job still runs. Only the master knew which hosts joined the job, so every running worker
-    may have its secrets."""
+    There are no steps if the job still runs. The master, whose labels name the hosts of the job, may be gone with
+    the head. So secrets are removed from every running worker."""
     masters = [master for master in state.masters() if master.job == job]
     if any(master.is_living for master in masters):
         return []
@@ -80,10 +81,12 @@ ContainersByHost = Mapping[str, Iterable[ContainerSeen]]
 
 
 def steps_for_unstarted_job(master: ContainerSeen, seen: ContainersByHost) -> list[Step]:
-    """Return the steps that remove the secrets of a job that never started from its workers.
+    """Return the steps that remove the secrets of a job from its workers, if the job's master was created but
+    never started.
 
-    Its master is removed with the rest. `seen` names hosts as the calling inventory does. Labels are not
-    trusted: a job label that is not a plain name yields no steps, because it would become part of a path."""
+    The caller removes the master itself. `seen` has the observed containers by host, with host names of the
+    caller's inventory. Labels are not trusted: if the job's label is not a plain file name, there are no steps,
+    because the label would become part of a path."""
     if not master.secrets or not names.is_safe_file_name(master.job):
         return []
     others = _others(master)
@@ -91,7 +94,8 @@ def steps_for_unstarted_job(master: ContainerSeen, seen: ContainersByHost) -> li
 
 
 def has_unobserved_worker(master: ContainerSeen, seen: ContainersByHost) -> bool:
-    """Return whether a worker that was not observed may have secrets of the master's job."""
+    """Return whether the master's job has secrets and a host whose worker was not observed. That worker may hold
+    these secrets."""
     return bool(master.secrets and _others(master) - {one.host for _, one in _workers(master, seen)})
 
 
@@ -108,9 +112,9 @@ def _workers(master: ContainerSeen, seen: ContainersByHost) -> Iterator[tuple[st
 
 
 def steps_for_ended_jobs(placed: Mapping[str, HostPlan], state: ClusterState) -> list[Step]:
-    """Return the steps with which the next `train` removes what ended jobs may have left.
+    """Return the steps with which the next `train` removes secrets that ended jobs may have left.
 
-    Secrets stay if the head died, or a host was unreachable, when the job ended."""
+    Secrets are left in containers if the head died, or if a host was unreachable when the job ended."""
     ended = [master for master in state.masters() if master.secrets and not master.is_running]
     emptied: list[Step] = [
         OverwriteSecrets(state.host_of(master), master.name, master.job, master.secrets)

@@ -10,7 +10,9 @@ from hvdocker.secret import SecretSource
 
 @dataclass(frozen=True)
 class PutSecrets(Step):
-    """Put secrets into the container that runs this host's ranks. A plan has their names only, no values."""
+    """Put a job's secrets into the container that runs the ranks of this host. The files belong to `uid` and
+    `gid`. `secrets` has names and sources, because a plan contains no secret values. `is_master` says whether the
+    container is the job's master."""
 
     container: str
     uid: int

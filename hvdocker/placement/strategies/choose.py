@@ -1,4 +1,6 @@
-"""Chooses the hosts and devices that meet a demand: fewest GPU models, fastest links, inventory order. Pure."""
+"""Chooses the hosts and GPUs for a demand (numbers of hosts and slots). Pure.
+
+The criteria, in this order: fewest GPU models, fastest links between the hosts, inventory order."""
 
 from __future__ import annotations
 
@@ -15,24 +17,29 @@ Links = Mapping[frozenset[str], float]
 NO_LINKS: Links = MappingProxyType({})
 
 
-# Finding the fastest links is a clique search, which takes exponential time. Beyond this many nodes, and this
-# many sets of equally few models, the best choice so far is taken. Two dozen hosts stay far below.
+# Finding the fastest links is a clique search, which takes exponential time. So the search visits at most
+# MOST_NODES nodes and tries at most MOST_SETS sets of equally few GPU models, and then takes the best choice so
+# far. Two dozen hosts stay far below these limits.
 MOST_NODES = 100_000
 MOST_SETS = 32
-# Smaller is better: the hosts, then larger shares on earlier hosts, then the devices.
+# Compares choices; the smaller key is better: earlier hosts, then larger shares on earlier hosts, then earlier
+# devices.
 _Key = tuple[list[int], list[int], list[tuple[int, ...]]]
 
 
 @dataclass(frozen=True)
 class ChosenSlots:
-    """The slots chosen on one host, as positions in its free slots."""
+    """The slots chosen on one host. `places` are their indices in `room.slots`, the free slots of the host."""
 
     room: FreeSlots
     places: tuple[int, ...]
 
 
 def choose(demand: Demand, rooms: Sequence[FreeSlots], links: Links) -> list[ChosenSlots]:
-    """Return the chosen slots in inventory order. The caller has checked that enough hosts of each size exist."""
+    """Return the slots, by host in inventory order, that meet the demand.
+
+    `rooms` are the hosts with their eligible free slots. `links` are the speeds of pairs of hosts in bits per
+    second. The caller has checked that `rooms` has enough hosts of each size for the demand."""
     usable = [room for room in rooms if room.size in demand.hosts]
     kinds = host_kinds(usable)
     fewest = fewest_models(kinds, demand)[: MOST_SETS if links else None]
@@ -65,10 +72,11 @@ def _field(models: frozenset[str], kinds: Sequence[HostKind], demand: Demand) ->
 
 
 def _fastest(fields: Sequence[Candidates], rooms: Sequence[FreeSlots], links: Links) -> LinkGraph | None:
-    """Return the graph of the fastest links that still meet the demand; None if links do not matter.
+    """Return the graph with only the fastest links, as long as hosts joined by them can meet the demand.
 
-    The slowest speed that the graph allows is found by bisection over the measured speeds. A pair that was
-    not measured is in no graph, so it counts as slower than any other."""
+    Its minimum speed is found by bisection over the measured speeds. A pair that was not measured is not in the
+    graph, so it counts as slower than any other pair. Returns None if links do not matter: only one host is
+    needed, no pair was measured, or no graph can meet the demand."""
     places = {room.host: place for place, room in enumerate(rooms)}
     measured = {
         tuple(sorted(places[host] for host in pair)): speed
@@ -102,9 +110,10 @@ def _joined(count: int, pairs: Sequence[tuple[int, ...]]) -> list[int]:
 def _taken(
     hosts: Sequence[int], rooms: Sequence[FreeSlots], models: frozenset[str], field: Candidates, demand: Demand
 ) -> list[ChosenSlots]:
-    """Return the chosen slots of each host, only of these models.
+    """Return the chosen slots of each host in `hosts` (indices in `rooms`), only of these GPU models.
 
-    The odd share goes to a host that can take no more, else to the last host of its size."""
+    One host gets only the odd share (the remainder of the job): a host with too few slots of these models for
+    a full share, else the last host of `demand.odd_size`."""
     of_odd_size = [host for host in hosts if rooms[host].size == demand.odd_size]
     odd = next((host for host in of_odd_size if field.odd >> host & 1), of_odd_size[-1] if of_odd_size else -1)
     taken = []

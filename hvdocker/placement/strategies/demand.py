@@ -1,4 +1,4 @@
-"""How many hosts of each size a job gets, and how many slots of each. `choose` then picks the hosts."""
+"""The value Demand: how many hosts of each size a job needs. `choose` in choose.py then picks the hosts."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Demand:
-    """`hosts` is the number of hosts by size, `shares` the slots taken on each host of a size.
+    """How many hosts of each size a job needs, and how many slots it takes on each of them.
 
-    One host of size `odd_size` gets `odd_share` instead, the remainder of a packed job; 0 means no host does."""
+    The size of a host is the number of its eligible free slots. `hosts` maps a size to a number of hosts,
+    `shares` maps a size to the slots taken on each host of that size. One host of size `odd_size` gives only
+    `odd_share` slots, the remainder of a packed job; both are 0 if there is no remainder."""
 
     hosts: Mapping[int, int]
     shares: Mapping[int, int]

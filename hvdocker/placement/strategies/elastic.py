@@ -1,4 +1,4 @@
-"""Places an elastic job: on as many slots within its bounds as fit. Pure."""
+"""Places an elastic job on as many slots as possible between its `min_np` and `max_np`. Pure."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from hvdocker.protocol.placement import Placement
 
 
 def place_most(request: SlotRequest, offers: Sequence[Offer], links: Links = NO_LINKS) -> Placement:
-    """Place the request on as many slots as possible; a request that is not elastic as `place` does.
+    """Place an elastic request on as many slots as possible. Place other requests as `place` does.
 
-    The upper limit is `max_np`, else `np`, else all free slots. Raises NotEnoughSlots, which then refers to
-    `min_np`."""
+    The upper limit is `max_np`, else `np`, else all free slots. Raises NotEnoughSlots if not even `min_np`
+    slots can be placed."""
     if request.elastic is None:
         return place(request, offers, links)
-    # Only eligible slots count, so a number below `most` is tried only if `most` cannot be placed in equal
-    # shares.
+    # Only eligible slots count, so `most` slots are free. A smaller number is tried only if the strategy needs
+    # equal shares and `most` cannot be divided so.
     free = eligible_slots(request, offers).free_count
     most = min(request.elastic.max_np or request.np or free, free)
     for np in range(most, request.elastic.min_np, -1):
@@ -33,5 +33,7 @@ def place_most(request: SlotRequest, offers: Sequence[Offer], links: Links = NO_
 
 
 def request_as_placed(request: SlotRequest, placement: Placement) -> SlotRequest:
-    """Return an elastic request as one for exactly the slots that were placed; others unchanged."""
+    """Return the request for exactly the number of slots that were placed, no longer elastic.
+
+    A request that is not elastic is returned unchanged."""
     return replace(request, np=placement.np, elastic=None) if request.elastic else request

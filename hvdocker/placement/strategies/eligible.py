@@ -1,6 +1,6 @@
 """Filters the offered slots by what a request allows: host, kind (GPU or not), model and memory. Pure.
 
-Only eligible slots count as free, and as left over on a host."""
+The strategies use only these eligible slots: other free slots count neither as free nor as left over on a host."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ MIN_MEMORY_FRACTION = 0.92
 
 @dataclass(frozen=True)
 class FreeSlots:
-    """The free slots of a host that are eligible. `index` is the host's position in the inventory's order."""
+    """The free slots of a host that the request may use.
+
+    `index` is the host's position among the allowed hosts, which are in inventory order."""
 
     index: int
     host: str
@@ -32,9 +34,9 @@ class FreeSlots:
 class EligibleSlots:
     """The slots that a request may use.
 
-    `by_host` has the hosts with at least one eligible free slot. `held_by_offer` has, for each offer, the
-    number of held slots that would be eligible if they were free. `offers` are those of the hosts that the
-    request allows; the others are `left_out`."""
+    `offers` are the offers of the hosts that `--include` and `--exclude` allow; `left_out` are the other hosts.
+    `by_host` has the hosts with at least one eligible free slot. `held_by_offer` has, for each of `offers`, the
+    number of held slots that would be eligible if they were free. `wants_gpus` says that the job uses GPUs."""
 
     request: SlotRequest
     offers: tuple[Offer, ...]
@@ -75,7 +77,9 @@ def eligible_slots(request: SlotRequest, offers: Sequence[Offer]) -> EligibleSlo
 
 
 def is_eligible(slot: Slot, gpu_request: GpuRequest | None, is_gpu: bool | None) -> bool:
-    """Whether the request may use the slot. `is_gpu` None allows both kinds."""
+    """Whether the slot has the requested kind, model and memory.
+
+    `is_gpu` is the requested kind: True for GPUs, False for processor slots, None for both."""
     if is_gpu is not None and slot.is_gpu != is_gpu:
         return False
     if gpu_request is None or gpu_request.is_none:
@@ -86,8 +90,8 @@ def is_eligible(slot: Slot, gpu_request: GpuRequest | None, is_gpu: bool | None)
 def _allowed_offers(request: SlotRequest, offers: Sequence[Offer]) -> tuple[Offer, ...]:
     """Return the offers of the hosts that `include` and `exclude` allow.
 
-    Named hosts without an offer are ignored: they may be unreachable, or not part of the cluster. The parser
-    of the flags checks names against the inventory."""
+    A host that `include` or `exclude` names but that has no offer is ignored: it may be unreachable, or not part
+    of the cluster. Wrong names need no check here, because slot_flags.py checks them against the inventory."""
     return tuple(
         offer
         for offer in offers
@@ -96,7 +100,9 @@ def _allowed_offers(request: SlotRequest, offers: Sequence[Offer]) -> tuple[Offe
 
 
 def _wants_gpus(gpu_request: GpuRequest | None, offers: Sequence[Offer]) -> bool:
-    """Whether the job runs on GPUs: as `--gpu` says, by default if any allowed host has GPUs."""
+    """Whether the job runs on GPUs.
+
+    `--gpu` decides. Without `--gpu`, the job runs on GPUs if any host in `offers` has GPUs."""
     if gpu_request is not None:
         return not gpu_request.is_none
     return any(offer.offers_gpus for offer in offers)
@@ -105,8 +111,9 @@ def _wants_gpus(gpu_request: GpuRequest | None, offers: Sequence[Offer]) -> bool
 def _eligible_held(gpu_request: GpuRequest | None, offer: Offer, fitting_slots: int, wants_gpus: bool) -> int:
     """Return how many held slots of the host would be eligible if they were free.
 
-    The kind of a held slot is unknown: it is assumed to be like the host's free ones. With a requested model
-    or memory, held slots count only if the host has free slots and all of them are eligible."""
+    The kind and model of a held slot are unknown, so held slots are assumed to be like the host's other slots.
+    If the request asks for GPUs (`--gpu`), held slots count only if the host has free slots and all of them are
+    eligible. `fitting_slots` is the number of eligible free slots of the host."""
     if not offer.held_slots:
         return 0
     if gpu_request is not None and not gpu_request.is_none:
@@ -116,8 +123,9 @@ def _eligible_held(gpu_request: GpuRequest | None, offer: Offer, fitting_slots: 
 
 
 def _is_model(wanted: str, model: str) -> bool:
-    """Whether `wanted` matches whole, adjacent words of the model, ignoring case and separators: `rtx3090`
-    matches `GeForce RTX 3090`, `a10` does not match `A100`."""
+    """Whether `wanted` matches one or more adjacent whole words of the model, ignoring case and separators.
+
+    `rtx3090` matches `GeForce RTX 3090`, but `a10` does not match `A100`. An empty `wanted` matches any model."""
     text = "".join(_model_words(wanted))
     words = _model_words(model)
     starts = range(len(words))

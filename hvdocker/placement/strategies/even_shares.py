@@ -1,4 +1,6 @@
-"""The strategies spread (even shares on all hosts) and balanced (equal shares on the fewest hosts). Pure."""
+"""The strategies spread and balanced. Pure.
+
+Spread uses all hosts, as evenly as possible. Balanced uses the fewest hosts that give equal numbers of slots."""
 
 from __future__ import annotations
 
@@ -12,10 +14,11 @@ from hvdocker.placement.strategies.host_devices import choose_slots_on_host
 
 
 def spread(np: int, rooms: Sequence[FreeSlots]) -> list[ChosenSlots]:
-    """Return `np` slots: the same number on every host, fewer only where a host has fewer.
+    """Return `np` slots, the same number on every host. A host with too few slots gives all that it has.
 
-    Ranks that remain go to the first hosts with more slots. Fewer ranks than hosts go to the first hosts.
-    Each host gives devices of the fewest models by itself; models are not minimized over all hosts."""
+    If ranks remain, each of the first hosts that still have a free slot gets one more. If there are fewer ranks
+    than hosts, each of the first hosts gets one. On each host, GPUs of the fewest models are chosen; the number
+    of models is not minimized over all hosts. `rooms` are the hosts with their eligible free slots."""
     level, left = 0, np
     while left >= (higher := sum(room.size > level for room in rooms)) > 0:
         left -= higher
@@ -31,9 +34,10 @@ def spread(np: int, rooms: Sequence[FreeSlots]) -> list[ChosenSlots]:
 
 
 def balanced(np: int, rooms: Sequence[FreeSlots], links: Links) -> list[ChosenSlots] | None:
-    """Return `np` slots in equal shares on the fewest hosts, preferring the smallest hosts with enough slots.
+    """Return `np` slots on the fewest hosts, with the same number of slots on each host.
 
-    Returns None if equal shares are not possible."""
+    Of the hosts with enough free slots, those with the fewest are preferred. Returns None if equal numbers are
+    not possible. `rooms` are the hosts with their eligible free slots."""
     for hosts in range(1, min(np, len(rooms)) + 1):
         share, rest = divmod(np, hosts)
         if rest:
@@ -45,7 +49,9 @@ def balanced(np: int, rooms: Sequence[FreeSlots], links: Links) -> list[ChosenSl
 
 
 def nearest_equal_counts(np: int, rooms: Sequence[FreeSlots]) -> list[int]:
-    """Return the nearest numbers of ranks below and above `np` that are possible in equal shares, if any."""
+    """Return the nearest numbers of ranks below and above `np` that the strategy balanced can place.
+
+    A number that does not exist is left out. `rooms` are the hosts with their eligible free slots."""
     sizes = Counter(room.size for room in rooms)
     below, above = 0, 0
     roomy = 0

@@ -19,8 +19,10 @@ MAX_HOSTS_LEFT_OUT = 12
 
 @dataclass(frozen=True)
 class RunnerUp:
-    """An alternative placement. `how` says what led to it: a host left out, another strategy, or several of
-    these."""
+    """An alternative placement that was not chosen.
+
+    `how` says how it was found: by leaving out a host, by another strategy, or by several of these. `lost_by`
+    says by which criterion it is worse than the chosen placement."""
 
     how: str
     placement: Placement
@@ -29,8 +31,10 @@ class RunnerUp:
 
 @dataclass(frozen=True)
 class Explanation:
-    """The chosen placement with its alternatives, best first. `merits` has the winner's value for each
-    criterion. `impossible` are alternatives that cannot be placed."""
+    """The chosen placement (`winner`) and its alternatives (`runners_up`, best first).
+
+    `merits` has the winner's value for each criterion of the strategy. `impossible` names the alternatives that
+    cannot be placed, such as `without b`."""
 
     strategy: str
     winner: Placement
@@ -40,9 +44,10 @@ class Explanation:
 
 
 def explain(request: SlotRequest, offers: Sequence[Offer], links: Links = NO_LINKS) -> Explanation:
-    """Place the request, then place it again without each host of the winner and by the other strategies.
+    """Return the placement of the request and its alternatives.
 
-    Raises what `place` raises. Alternatives use the same kind of slots (GPUs or not) as the winner."""
+    The alternatives leave out one host of the chosen placement each, or use another strategy. They use the same
+    kind of slots (GPUs or not) as the chosen placement. Raises what `place` raises."""
     winner = place(request, offers, links)
     strategy = "exact" if request.exact else request.strategy
     judge = PlacementScorer(strategy, request, offers, links)
@@ -62,7 +67,9 @@ def explain(request: SlotRequest, offers: Sequence[Offer], links: Links = NO_LIN
 
 
 def _alternative_requests(request: SlotRequest, winner: Placement) -> list[tuple[str, SlotRequest]]:
-    """Return the alternative requests: without each host of the winner, and with each other strategy."""
+    """Return the alternative requests with their descriptions: without one host of the winner, or by another strategy.
+
+    For a request with `-H`, hosts are not left out, but all strategies are tried."""
     free = replace(request, exact=())
     without = [
         (f"without {host}", replace(free, exclude=(*request.exclude, host)))

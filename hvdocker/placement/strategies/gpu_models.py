@@ -1,4 +1,4 @@
-"""Finds the fewest GPU models with which a demand can be met. Pure."""
+"""Finds the fewest GPU models that suffice for a demand (numbers of hosts and slots). Pure."""
 
 from __future__ import annotations
 
@@ -10,16 +10,18 @@ from itertools import combinations
 from hvdocker.placement.strategies.demand import Demand
 from hvdocker.placement.strategies.eligible import FreeSlots
 
-# Every set of models is tried against every kind of host, smallest sets first. This is the set cover problem:
-# after this many trials (a dozen or more models that are all needed) models are only left out one by one,
-# and the result may not be the fewest.
+# Every set of models is tried against every kind of host, smallest sets first. This is the set cover problem,
+# which takes exponential time. After this many trials (a dozen or more models that are all needed), models are
+# only left out one by one, and the result may not be the smallest set.
 MAX_TRIALS = 200_000
 
 
 @dataclass(frozen=True)
 class HostKind:
-    """Hosts with the same number of slots of each model. `positions` are their indices in the list of
-    hosts, as a bit mask."""
+    """A group of hosts that have the same number of free slots of each GPU model.
+
+    `size` is the number of slots on each host. `counts` are the models with their numbers of slots. `hosts` is
+    the number of hosts. `positions` is a bit mask of the hosts' indices in the list given to `host_kinds`."""
 
     size: int
     counts: tuple[tuple[str, int], ...]
@@ -32,7 +34,7 @@ class HostKind:
 
 
 def host_kinds(rooms: Sequence[FreeSlots]) -> list[HostKind]:
-    """Group equal hosts, so that a set of models is tried once for each kind."""
+    """Group hosts that have the same number of free slots of each model, so that each group is tried only once."""
     alike: dict[tuple[tuple[str, int], ...], list[int]] = {}
     for place, room in enumerate(rooms):
         alike.setdefault(tuple(sorted(Counter(slot.model for slot in room.slots).items())), []).append(place)
@@ -43,9 +45,10 @@ def host_kinds(rooms: Sequence[FreeSlots]) -> list[HostKind]:
 
 
 def fewest_models(kinds: Sequence[HostKind], demand: Demand) -> list[frozenset[str]]:
-    """Return all sets of models that can meet the demand and have the smallest possible size.
+    """Return the smallest sets of GPU models that can meet the demand; all of them have the same size.
 
-    After MAX_TRIALS it returns the sets found so far, else one small set that may not be the smallest."""
+    After MAX_TRIALS trials, return the sets found so far. If there are none yet, return one set that may not be
+    the smallest."""
     models = sorted({model for kind in kinds for model, _ in kind.counts})
     left = MAX_TRIALS // max(1, len(kinds))
     for size in range(1, len(models) + 1):
@@ -62,7 +65,7 @@ def fewest_models(kinds: Sequence[HostKind], demand: Demand) -> list[frozenset[s
 
 
 def _leave_out_models(models: Sequence[str], kinds: Sequence[HostKind], demand: Demand) -> frozenset[str]:
-    """Leave out models one by one, rarest first, while the demand can still be met."""
+    """Return a small set of models: leave out one model after the other, rarest first, if the demand is still met."""
     many = Counter(dict.fromkeys(models, 0))
     for kind in kinds:
         many.update({model: count * kind.hosts for model, count in kind.counts})

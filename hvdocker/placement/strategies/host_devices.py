@@ -8,10 +8,9 @@ from hvdocker.placement.strategies.eligible import FreeSlots
 
 
 def choose_slots_on_host(room: FreeSlots, share: int) -> tuple[int, ...]:
-    """Return the indices of `share` slots of the host, in order.
+    """Return the indices of `share` free slots of the host, in ascending order.
 
-    Goes through the slots in order and takes each one with which the share can still be completed with the
-    fewest models possible."""
+    They have as few GPU models as possible. Among such choices, the first slots are taken."""
     models = [slot.model for slot in room.slots]
     left = Counter(models)
     if share == room.size or len(left) == 1:
@@ -31,6 +30,8 @@ def choose_slots_on_host(room: FreeSlots, share: int) -> tuple[int, ...]:
 
 
 def _max_slots(left: Counter[str], used: set[str], models: int) -> int:
-    """Return how many of the slots `left` are available with at most `models` models, including `used`."""
+    """Return how many slots can be taken with at most `models` different GPU models.
+
+    `left` is the number of remaining slots of each model. `used` are models that are taken anyway."""
     others = sorted((many for model, many in left.items() if model not in used), reverse=True)
     return sum(left[model] for model in used) + sum(others[: models - len(used)])

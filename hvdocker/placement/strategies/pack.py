@@ -1,5 +1,7 @@
-"""The strategy pack. Its criteria, in this order: fewest hosts, fewest free slots left over on them, largest
-shares first, fewest GPU models, fastest slowest link, inventory order. Pure."""
+"""The strategy pack: places a job on as few hosts as possible. Pure.
+
+Its criteria, in this order: fewest hosts, fewest free slots left over on these hosts, largest shares first,
+fewest GPU models, fastest links (by the slowest link between two hosts), inventory order."""
 
 from __future__ import annotations
 
@@ -13,10 +15,10 @@ from hvdocker.placement.strategies.packed_sizes import packed_sizes
 
 
 def pack(np: int, rooms: Sequence[FreeSlots], links: Links) -> list[ChosenSlots]:
-    """Return the chosen slots. `rooms` have at least `np` slots together.
+    """Return `np` slots on the fewest hosts. `rooms`, the free slots by host, have at least `np` slots together.
 
-    With the fewest hosts k, any k-1 hosts have too few slots. So all hosts but the smallest are full, and
-    the smallest gets the rest of the job."""
+    The job takes all free slots of its hosts, except on the host with the fewest: that host gets the rest of
+    the job. This always works: if k is the fewest possible number of hosts, any k-1 hosts have too few slots."""
     sizes = packed_sizes([room.size for room in rooms], np)
     smallest = sizes[-1]
     rest = np - sum(sizes[:-1])

@@ -1,22 +1,25 @@
-"""Finds the host sizes of a packed job: fewest hosts, fewest slots left over, then largest first. Pure.
+"""Finds which sizes of hosts a packed job needs. The size of a host is the number of its eligible free slots. Pure.
 
-By these criteria the sizes are unique. choose.py decides later which hosts of these sizes the job gets."""
+The criteria are: fewest hosts, then fewest slots left over, then largest hosts first. They decide the sizes
+uniquely. choose.py decides later which hosts of these sizes the job gets."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate
 
-# Hosts still to choose; slots that may still be lost compared with choosing the largest hosts.
+# A state of the search: the number of hosts still to choose, and the number of slots that may still be lost.
+# Slots are lost by choosing smaller hosts instead of the largest ones.
 _State = tuple[int, int]
 
 
 def packed_sizes(sizes: Sequence[int], np: int) -> list[int]:
-    """Return the sizes in descending order. `sizes` are all hosts, with at least `np` slots together.
+    """Return the sizes of the hosts to use, in descending order.
 
-    The fewest hosts k are as many of the largest ones as hold np slots. They leave over fewer slots than the
-    smallest of them has, since k-1 hosts are too few. So other choices of k hosts can have only a few slots
-    less. All of them are tried, size by size, each state once."""
+    `sizes` are the sizes of all hosts, together at least `np`. The k largest hosts that together have `np`
+    slots give the smallest number of hosts k. Because k-1 hosts are too few, fewer slots are left over than the
+    smallest of the k hosts has. So another choice of k hosts can have only a few slots less. All such choices
+    are tried, size by size; choices that lead to the same state are tried once."""
     descending = sorted(sizes, reverse=True)
     sums = [0, *accumulate(descending)]
     hosts = next(count for count, total in enumerate(sums) if total >= np)
@@ -30,7 +33,7 @@ def packed_sizes(sizes: Sequence[int], np: int) -> list[int]:
 
 
 def _groups(descending: Sequence[int]) -> list[tuple[int, int, int]]:
-    """Return each size with its first position in the order and the number of hosts of that size."""
+    """Return one tuple for each size: the size, its first index in `descending`, and the number of such hosts."""
     groups: list[tuple[int, int, int]] = []
     for place, size in enumerate(descending):
         if groups and groups[-1][0] == size:
@@ -41,9 +44,10 @@ def _groups(descending: Sequence[int]) -> list[tuple[int, int, int]]:
 
 
 def _choices_of_size(state: _State, group: tuple[int, int, int], sums: Sequence[int]) -> list[tuple[int, _State]]:
-    """Return the possible numbers of hosts to take of this size, most first, each with the state after it.
+    """Return the possible numbers of hosts to take of one size, the largest first, each with the state after it.
 
-    Stops at the first number with which more slots are lost than the state allows."""
+    `group` is the size as in `_groups`, and `sums[n]` is the number of slots of the n largest hosts. Numbers
+    with which more slots are lost than the state allows are left out."""
     hosts, slack = state
     size, first, many = group
     after = first + many
@@ -67,7 +71,9 @@ def _largest_first(
     layers: Sequence[set[_State]],
     sums: Sequence[int],
 ) -> list[int]:
-    """Return the sizes on the path from start to end that takes the most hosts of the largest sizes."""
+    """Return the sizes of the path from `start` to `end` that takes the most hosts of the largest sizes.
+
+    `layers` are the states that can be reached before each group of sizes, and after the last group."""
     leading = [{end}]
     for group, layer in zip(reversed(groups), reversed(layers[:-1]), strict=True):
         goals = leading[-1]

@@ -15,7 +15,9 @@ LOCALHOST = "localhost"
 
 
 def parse_gpu(text: str) -> GpuRequest:
-    """Parse a model, a minimum memory, `MODEL:MEMORY`, or `none`. Raises UsageProblem."""
+    """Parse the value of `--gpu`: a model, a minimum memory, `MODEL:MEMORY`, or `none`.
+
+    Raises UsageProblem for any other text."""
     words = text.strip()
     if words.lower() == "none":
         return GpuRequest(is_none=True)
@@ -31,10 +33,10 @@ def parse_gpu(text: str) -> GpuRequest:
 
 
 def parse_hosts_flag(text: str, hosts: Sequence[str], aliases: Mapping[str, str] = {}) -> tuple[Share, ...]:
-    """Parse Horovod's `-H host:slots,...`. Raises UsageProblem.
+    """Parse Horovod's flag `-H host:slots,...`. Raises UsageProblem if it is malformed or names a host twice.
 
-    `aliases` maps other names of hosts, such as addresses, to their names. `localhost` means the head: unless
-    a host has that name, it is the first host that the flag does not name."""
+    `aliases` maps other names of hosts, such as addresses, to the names in `hosts`. Unless a host has the name
+    `localhost`, that word stands for the head: the first of `hosts` that the flag does not name otherwise."""
     parts = [_parse_host_slots(part) for part in text.split(",")]
     own = [name if name in hosts or name == LOCALHOST else aliases.get(name, name) for name, _ in parts]
     if LOCALHOST in own and LOCALHOST not in hosts:
@@ -46,7 +48,7 @@ def parse_hosts_flag(text: str, hosts: Sequence[str], aliases: Mapping[str, str]
 
 
 def _parse_host_slots(text: str) -> tuple[str, int]:
-    """Parse `host:slots`. An IPv6 address is in brackets: `[::1]:2`."""
+    """Parse `host:slots` into a pair. An IPv6 address may be in brackets: `[::1]:2`. Raises UsageProblem."""
     host, _, slots = text.strip().rpartition(":")
     if not host or not re.fullmatch("[0-9]{1,9}", slots) or int(slots) < 1:
         raise UsageProblem(f"-H should look like a:2,b:1, got {text!r}")

@@ -1,4 +1,4 @@
-"""Turns a request and the offers of the hosts into a placement, by the requested strategy. Pure."""
+"""Turns a request and the offers (free slots) of the hosts into a placement, by the requested strategy. Pure."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from hvdocker.protocol.placement import Placement, Share
 
 
 def place(request: SlotRequest, offers: Sequence[Offer], links: Links = NO_LINKS) -> Placement:
-    """Return the placement of the request.
+    """Return the hosts, slots and GPUs that the request gets.
 
-    `offers` are in the inventory's order. `links` are the measured speeds of pairs of hosts; a pair that was
-    not measured counts as slower than any other. Raises NotEnoughSlots, or UsageProblem for a wrong
-    request."""
+    `offers` are the free and held slots of each host, in inventory order. `links` are the measured speeds of
+    pairs of hosts; a pair that was not measured counts as slower than any other. Raises NotEnoughSlots if the
+    request does not fit, and UsageProblem if it is wrong."""
     found = eligible_slots(request, offers)
     taken = _choose_slots(found, links)
     if isinstance(taken, NotEnoughSlots):
@@ -56,8 +56,10 @@ def _max_np(found: EligibleSlots) -> int:
 
 
 def _head_first(taken: Sequence[ChosenSlots], named: str) -> Placement:
-    """Put the head first: the host `named`, else the first of those with the smallest share. The others keep
-    the inventory's order."""
+    """Return the placement with the head first and the other hosts in inventory order.
+
+    The head is the host `named`. If no host has that name, it is the host with the fewest slots, and the first
+    such host in inventory order."""
     shares = [_share(one) for one in sorted(taken, key=lambda one: one.room.index)]
     head = min(shares, key=lambda share: (share.host != named, share.slots))
     return Placement((head, *(share for share in shares if share is not head)))

@@ -1,4 +1,4 @@
-"""Errors for requests that do not fit: what is missing, who holds it on each host, what would fit. Pure."""
+"""Errors for requests that do not fit: how many slots are missing, what holds them, and what would fit. Pure."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ MAX_LINES = 40
 
 
 def not_enough_error(found: EligibleSlots, np: int, most: int) -> NotEnoughSlots:
-    """Return the error for too few free slots. `most` is the largest number that could be placed."""
+    """Return the error for a request of `np` slots if too few are free. `most` is the largest possible number."""
     what = f"{np} wanted, {_free_text(found)}"
     fix = _fix(found, np, most)
     return NotEnoughSlots(what + _holders_text(found.offers), lines=_host_lines(found, found.offers), fix=fix)
 
 
 def not_enough_on_host_error(found: EligibleSlots, host: str, slots: int) -> NotEnoughSlots:
-    """Return the error for a host of `-H` that has too few free slots."""
+    """Return the error for a host that has fewer eligible free slots than the `slots` that `-H` names."""
     offer = next(offer for offer in found.offers if offer.host == host)
     free = next((room.size for room in found.by_host if room.host == host), 0)
     what = f"{slots} wanted on {host}, {free} free"
@@ -32,9 +32,10 @@ def not_enough_on_host_error(found: EligibleSlots, host: str, slots: int) -> Not
 
 
 def unequal_shares_error(found: EligibleSlots, np: int, near: Sequence[int]) -> NotEnoughSlots:
-    """Return the error for slots that cannot be had in equal shares.
+    """Return the error for `np` slots that are free, but not with the same number of slots on each host.
 
-    `near` are the nearest possible numbers. It is never empty: one rank on one host is always possible."""
+    `near` are the nearest numbers of slots that are possible. `near` is never empty, because one rank on one
+    host is always possible."""
     what = f"{np} wanted, {_free_text(found)}, but not in equal shares"
     would = " or ".join(_np_flag(found, number) for number in near)
     fix = f"{would} can be had in equal shares; or take --strategy pack"
@@ -62,7 +63,9 @@ def _free_text(found: EligibleSlots) -> str:
 
 
 def _holders_text(offers: Sequence[Offer]) -> str:
-    """Return `: 2 on b are held by mnist-4kq2 of kim`, with the largest holders first."""
+    """Return a text such as `: 2 on b are held by mnist-4kq2 of kim`, with the largest holders first.
+
+    Names at most MAX_HOLDERS holders. The text is empty if no slot is held."""
     holds = [(offer.host, hold) for offer in offers for hold in offer.held_slots]
     holds.sort(key=lambda held: -held[1].slots)
     shown = [
@@ -104,8 +107,9 @@ def _fix(found: EligibleSlots, np: int, most: int) -> str:
 
 
 def _np_flag(found: EligibleSlots, number: int) -> str:
-    """Return the flag that requests this number. For an elastic job the number is outside its bounds, because
-    all numbers within them were tried."""
+    """Return the flag that requests this number of slots: `-np`, or `--min-np` or `--max-np` for an elastic job.
+
+    For an elastic job, all numbers within its bounds were tried before. So `number` is outside the bounds."""
     elastic = found.request.elastic
     if elastic is None:
         return f"-np {number}"

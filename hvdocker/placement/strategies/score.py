@@ -1,4 +1,4 @@
-"""Scores a placement by the criteria of a strategy, and says by which criterion it is worse. Pure."""
+"""Scores placements by the criteria of a strategy, and says why one placement is worse than another. Pure."""
 
 from __future__ import annotations
 
@@ -24,8 +24,10 @@ CRITERIA = {
 
 @dataclass(frozen=True)
 class CriterionValue:
-    """The value of one criterion. `key` is compared: smaller is better. `worse` of one placement and `shown`
-    of a better one make the sentence `needs 3 hosts, not 2`. `is_shown` False: not one of the merits."""
+    """The value of one placement for one criterion.
+
+    `key` is compared: the smaller key is better. `worse` of a placement and `shown` of a better placement
+    together make a sentence such as `needs 3 hosts, not 2`. If `is_shown` is False, `merits` leaves it out."""
 
     key: object
     shown: str
@@ -70,7 +72,9 @@ class PlacementScorer:
         return Score({name: measures[name](placement) for name in self.criteria})
 
     def why_worse(self, score: Score, best: Score) -> str:
-        """Say by which criterion a placement is worse than the best one."""
+        """Return why a placement with this score is worse than the best one, such as `needs 3 hosts, not 2`.
+
+        The first criterion in which the two differ decides."""
         for name in self.criteria:
             value, better = score.values[name], best.values[name]
             if value.key != better.key:
@@ -78,8 +82,9 @@ class PlacementScorer:
         return "not what -H says" if not self.criteria else "equally good"
 
     def merits(self, score: Score) -> Mapping[str, str]:
-        """Return the shown values by criterion, without those that did not matter, such as links without a
-        measurement."""
+        """Return the value of each criterion as text, for `--explain`.
+
+        Criteria that did not matter are left out, for example links if no speed was measured."""
         return {name: value.shown for name, value in score.values.items() if value.is_shown}
 
     def _hosts(self, placement: Placement) -> CriterionValue:
@@ -103,7 +108,7 @@ class PlacementScorer:
         )
 
     def _models_per_host(self, placement: Placement) -> CriterionValue:
-        """Count the models of each host separately, because spread minimizes them host by host."""
+        """Return the numbers of GPU models on each host. The strategy spread minimizes them host by host."""
         key = [len({self.places[device][1] for device in share.devices}) for share in self._in_order(placement)]
         most = max(key)
         return CriterionValue(key, str(most), f"mixes {pluralize(most, 'GPU model')} on a host", most > 0)

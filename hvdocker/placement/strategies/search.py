@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class LinkGraph:
-    """The links that are fast enough. `joined` has, for each host, the hosts at the other end, as a bit mask.
+    """The network links between hosts that are fast enough.
 
-    A search (for a clique) gives up after `max_nodes` nodes, as if there were no solution: the chosen links
+    `joined` has one bit mask for each host: the hosts that it has such a link to. A search in the graph (for a
+    clique) gives up after `max_nodes` nodes as if there were no solution. The links that are chosen in the end
     may then be slower than possible."""
 
     joined: Sequence[int]
@@ -19,11 +20,11 @@ class LinkGraph:
 
 @dataclass(frozen=True)
 class Candidates:
-    """Hosts that a search may choose, as bit masks of their positions.
+    """The hosts that a search may choose, as bit masks of their positions.
 
-    `needs` is the number of hosts needed of each size. `whole` are the hosts of each size that can carry a
-    full share. `odd` are hosts of `odd_size` that can only carry the rest of the job; at most one of them is
-    chosen."""
+    The size of a host is the number of its eligible free slots. `needs` maps a size to the number of hosts
+    needed. `whole` maps a size to the hosts that have enough slots for a full share. `odd` are the hosts of
+    `odd_size` that only have enough slots for the remainder of the job; at most one of them is chosen."""
 
     needs: Mapping[int, int]
     whole: Mapping[int, int]
@@ -33,10 +34,12 @@ class Candidates:
 
 @dataclass(frozen=True)
 class _SearchNode:
-    """A partial choice. `open` are the hosts that may still be chosen; all come after the last chosen one.
+    """A partial choice of hosts during the search.
 
-    `needs` is the number of hosts still needed, in the order of the sizes. `chosen` is a linked list of
-    `length` hosts, last first. `is_tied` says that it equals the beginning of the bound so far."""
+    `open` is a bit mask of the hosts that may still be chosen. They come after the last chosen host. `needs` has
+    the number of hosts still needed of each size. `has_odd` says that a host for the remainder of the job was
+    chosen. `chosen` is a linked list of `length` hosts, the last host first. `is_tied` says that the chosen
+    hosts equal the first hosts of the search's `bound`."""
 
     open: int
     needs: tuple[int, ...]
@@ -49,10 +52,11 @@ class _SearchNode:
 def first_hosts(
     field: Candidates, graph: LinkGraph | None = None, bound: Sequence[int] | None = None
 ) -> list[int] | None:
-    """Return the positions of the first hosts in lexicographic order that meet `field`; None if none do.
+    """Return the positions of the hosts that meet `field.needs` and come first in lexicographic order.
 
-    With `graph`, every two hosts have a link in it; without it the search never has to backtrack. Also returns
-    None if the result would come after `bound`, or if the limit of nodes is reached."""
+    With `graph`, only hosts that all have links to each other in the graph are chosen. Without `graph`, the
+    search never has to backtrack. Returns None if no hosts meet the needs, if they would come after the hosts
+    `bound`, or if the search reaches `graph.max_nodes`."""
     sizes = tuple(field.needs)
     every = field.odd
     for size in sizes:
@@ -80,7 +84,7 @@ def first_hosts(
 
 
 def _is_possible(field: Candidates, sizes: Sequence[int], node: _SearchNode) -> bool:
-    """Whether enough hosts of every size are still open. Links are not considered."""
+    """Whether `node.open` has enough hosts of every size that is still needed. Links are not considered."""
     for size, need in zip(sizes, node.needs, strict=True):
         if need:
             there = (node.open & field.whole[size]).bit_count()
@@ -93,7 +97,9 @@ def _is_possible(field: Candidates, sizes: Sequence[int], node: _SearchNode) -> 
 def _with_host(
     field: Candidates, sizes: Sequence[int], node: _SearchNode, host: int, rest: int, is_tied: bool
 ) -> _SearchNode:
-    """Return the node with `host` chosen, and without the open hosts that are no longer needed."""
+    """Return the node after `host` was chosen.
+
+    `rest` are the open hosts after `host`. Hosts of a size of which enough are chosen are removed from them."""
     bit = 1 << host
     is_odd = bool(field.odd & bit)
     size = field.odd_size if is_odd else next(size for size in sizes if field.whole[size] & bit)

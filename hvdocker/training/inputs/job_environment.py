@@ -1,7 +1,7 @@
-"""The environment of a job's ranks: `env:` in the inventory, then `--env` flags. Pure.
+"""The environment variables of a job's ranks: `env:` in the inventory, overridden by `--env` flags. Pure.
 
-It reaches the ranks in job.json (`JobSpec.for_host` in protocol/job.py), never on a command line. In the
-image, inside/rank/environment.py sets it."""
+The ranks get them in job.json (`JobSpec.for_host` in protocol/job.py), never on a command line. In the image,
+inside/rank/environment.py sets them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ _ENV = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?:=(.*))?", re.DOTALL)
 
 
 def job_environment(general: Mapping[str, str], flags: list[str], environ: Mapping[str, str]) -> dict[str, str]:
-    """Merge the inventory's `env:` with `--env K=V`, which wins; `--env K` takes the caller's value."""
+    """Return the inventory's `env:` (`general`), overridden by the `--env` flags.
+
+    `K=V` sets a value. `K` alone takes the value from `environ`, the caller's environment. Raises UsageProblem for
+    an invalid flag, or if `environ` has no such variable."""
     result = dict(general)
     for flag in flags:
         found = _ENV.fullmatch(flag)

@@ -16,9 +16,9 @@ LEAST_BYTES = 4
 
 
 def read_secret(cwd: Path, source: SecretSource, environ: Mapping[str, str]) -> Secret[bytes]:
-    """Return the value from its file, or from `environ` where no file is named.
+    """Return the value of a secret from its file, or from `environ` if the source names no file.
 
-    Raises UsageProblem where it is missing, empty, too short to be masked, or larger than 1 MB."""
+    Raises UsageProblem if the value is missing, empty, too short to be masked in outputs, or larger than 1 MB."""
     value = _from_file(cwd, source) if source.path is not None else _from_caller(source.name, environ)
     if not value.strip():
         raise UsageProblem(f"--secret {source.name}: the value is empty")
@@ -35,7 +35,7 @@ def read_secret(cwd: Path, source: SecretSource, environ: Mapping[str, str]) -> 
 
 
 def with_absolute_path(cwd: Path, source: SecretSource) -> SecretSource:
-    """Return the source with its path relative to `cwd` made absolute."""
+    """Return the source with its path, if it has one, made absolute: a relative path starts at `cwd`."""
     return SecretSource(source.name, str(_path(cwd, source.path)) if source.path is not None else None)
 
 
@@ -48,7 +48,7 @@ def _from_caller(name: str, environ: Mapping[str, str]) -> bytes:
 
 
 def _from_file(cwd: Path, source: SecretSource) -> bytes:
-    """Read a file or a pipe, as in NAME=@<(pass show token)."""
+    """Return the content of the source's file, or of a pipe, as in --secret NAME=@<(pass show token)."""
     path = _path(cwd, source.path or "")
     try:
         with path.open("rb") as file:

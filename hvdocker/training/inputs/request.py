@@ -1,4 +1,4 @@
-"""The request of a `train`: its checked flags, and what they need from the controller. Contacts no host."""
+"""The request of a `train`: its flags, and the inputs that are read for them on the controller. Contacts no host."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ from hvdocker.training.requirements import find_requirements
 class TrainRequest:
     """The flags of `train`, as the user gave them.
 
-    Field names are stored in capsules (make_capsule.request_fields): a renamed field is lost to replays."""
+    Field names are stored in capsules (make_capsule.request_fields), so a replay of an older job would not find a
+    renamed field. `rest` are the arguments of the script or module, or a whole command. `hosts` is the value of -H.
+    `tuning` are Horovod's flags. The field of type ResilienceFlags has the flags on failures and hangs."""
 
     script: str | None = None
     module: str | None = None
@@ -51,8 +53,8 @@ class TrainRequest:
     is_queued: bool = False
     is_dry_run: bool = False
     accept_new_host_keys: bool = False
-    # Long enough for another `train` to start: of two that race, one starts, and the other reports who holds
-    # the slots.
+    # Long enough for another `train` to start its job. If two race for the same slots, the second gets the locks
+    # after that, and can report who holds the slots.
     lock_wait_s: float = 60.0
     is_forced: bool = False
     # The capsule of the job that this one repeats; None unless it is a replay.
@@ -65,7 +67,10 @@ class TrainRequest:
 
 @dataclass(frozen=True)
 class JobInputs:
-    """A request with everything that was read for it on the controller."""
+    """A request with everything that was read for it on the controller.
+
+    `variables` are the environment variables of the ranks. `resilience` has the checked flags on failures and
+    hangs."""
 
     request: TrainRequest
     user_command: UserCommand
@@ -76,9 +81,9 @@ class JobInputs:
 
 
 def prepare_inputs(env: Env, located: Located, request: TrainRequest) -> JobInputs:
-    """Check the request and read everything that it needs from the controller.
+    """Check the request and read everything that it needs from the controller. Raises UsageProblem.
 
-    Call it once per job, because a secret may come from a pipe."""
+    Call this once per job, because a secret may come from a pipe, which can be read only once."""
     check_request(request)
     resilience = resilience_of(request.endurance, request.np, request.hosts, located.inventory.rules)
     check_elastic_tuning(request.tuning, resilience.elastic is not None)
@@ -100,8 +105,10 @@ def check_request(request: TrainRequest) -> None:
 
 
 def _requirements(env: Env, request: TrainRequest, work: UserCommand) -> Requirements | None:
-    """Read the requirements file: the named one, else the one beside the script, or, for a module or a
-    command, in the folder that is synced."""
+    """Return the parsed requirements file, None if there is none or --no-requirements is given.
+
+    This is the file that --requirements names, else requirements.txt in the folder of the script. For a module or a
+    command it is requirements.txt in the folder that is synced."""
     if request.ignores_requirements:
         return None
     script = (env.cwd / at_home(Path(request.script))).resolve() if request.script else None

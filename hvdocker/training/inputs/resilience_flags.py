@@ -28,7 +28,9 @@ class ResilienceFlags:
 def resilience_of(
     flags: ResilienceFlags, np: int | None, hosts: str | None = None, rules: Sequence[Rule] = ()
 ) -> Resilience:
-    """Return the checked flags. `np` and `hosts` are the values of `-np` and `-H`. Raises UsageProblem."""
+    """Return the flags as a Resilience. Raises UsageProblem if they are invalid or contradict each other.
+
+    `np` and `hosts` are the values of `-np` and `-H`. `rules` are the inventory's rules on log lines."""
     hang_after_s = _hang_after_s(flags)
     return Resilience(
         restarts=_restarts(flags),
@@ -62,8 +64,10 @@ def _elastic(flags: ResilienceFlags, np: int | None, hosts: str | None) -> Elast
 
 
 def check_elastic_tuning(tuning: Sequence[str], is_elastic: bool) -> None:
-    """Check Horovod's flags that only an elastic job may have. Their values are checked here because the
-    supervisor reads them too."""
+    """Raise UsageProblem if a flag in ELASTIC_TUNING is used for a job that is not elastic, or has a bad value.
+
+    `tuning` are Horovod's flags and their values. The values are checked here because the supervisor reads them
+    too."""
     for flag, value in pairwise(tuning):
         if flag not in ELASTIC_TUNING:
             continue

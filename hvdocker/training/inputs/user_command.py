@@ -12,8 +12,10 @@ from hvdocker.inventory.locate import at_home
 
 @dataclass(frozen=True)
 class UserCommand:
-    """`source` is the folder to sync; `stem` becomes part of the job's id. `display_name` is what the user
-    named: a script by its path in that folder, a module, or the first word of a command."""
+    """The command that every rank runs, and the folder with its code.
+
+    `source` is the folder that is synced to the hosts. `stem` becomes part of the job's id. `display_name` is the
+    script as a path relative to `source`, the name of the module, or the first word of the command."""
 
     command: tuple[str, ...]
     source: Path
@@ -24,9 +26,10 @@ class UserCommand:
 def user_command(
     cwd: Path, script: str | None, module: str | None, rest: tuple[str, ...], workdir: Path | None
 ) -> UserCommand:
-    """Return the command for exactly one of a script, a module, or, if neither is given, the words of `rest`.
+    """Return the command that runs `script` or `module` with the arguments `rest`.
 
-    Raises UsageProblem where there is nothing to run, or the folder must not be synced."""
+    If neither is given, `rest` itself is the command. `workdir` is the folder to sync; by default the script's
+    folder, or `cwd`. Raises UsageProblem if there is nothing to run, or if the folder must not be synced."""
     if script and module:
         raise UsageProblem("a script and -m exclude each other")
     if module:

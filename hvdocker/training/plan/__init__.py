@@ -1,5 +1,5 @@
-"""Plans of `train`. Pure: a state of the hosts goes in, a Plan comes out.
+"""Plans of `train`. Pure: takes the observed state of the hosts, returns a Plan.
 
-worker_images.py comes first: it plans new workers where the job needs another image. train.py plans the job
-itself: sync the code, write the files, create and start the master, whose container master_container.py
-specifies. training/decide.py puts the stages of both into one plan."""
+worker_images.py comes first: it plans new workers if the job needs another image. train.py plans the start of the
+job: sync the code, write the files, create and start the master. master_container.py specifies the master.
+training/decide.py puts the stages of both plans into one plan."""

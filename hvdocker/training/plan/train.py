@@ -34,9 +34,10 @@ def plan_train(
 ) -> Plan:
     """Return the plan that starts the job.
 
-    `source` is the folder to sync, None if the command needs none. `image` is the master's image: that
-    of the head's worker, because the head's ranks run inside the master. None: the inventory's image. `tidying` are
-    steps that remove secrets of earlier jobs. `capsule` has the job's capsule and patch."""
+    `source` is the folder to sync, None to sync nothing. `checksum` makes the sync compare all files by content.
+    `image` is the image of the master, None for the inventory's. It should be that of the head's worker, because
+    ranks of the head run in the master. `tidying` are steps that remove secrets of ended jobs. `capsule` has the
+    job's capsule and patch."""
     used = [placed[name] for name in job.placement.hosts]
     head = placed[job.placement.head]
     folders = {place.name: f"{place.folder}/jobs/{job.job}" for place in used}
@@ -65,8 +66,8 @@ def plan_train(
         Stage("master", (
             CreateMaster(head.name, spec, head.worker_name, job.launcher, job.command),
         ), follows_on=True),
-        # After the master exists, because its label lists the secrets: what an interrupted run leaves is
-        # found.
+        # Secrets come after the master is created, because its label lists them. By this label the secrets that an
+        # interrupted run leaves are found.
         ("secrets", steps_to_put_secrets(inventory, placed, job)),
         # Last: the job starts when every host has the code, the job's file and its secrets.
         ("master", [StartContainer(head.name, spec.name)]),
@@ -74,8 +75,10 @@ def plan_train(
 
 
 def _capsule_steps(files: CapsuleFiles, folders: Mapping[str, str]) -> Iterator[Step]:
-    """Return the steps that write capsule and patch. A script takes values of the caller's environment from
-    there again, except those that are hidden in the capsule: they stay hidden."""
+    """Yield the steps that write the capsule and the patch into the job's folder on each host.
+
+    If the plan is printed as a shell script, the script fills in values from the caller's environment (see
+    WriteJobFile). Values that are hidden in the capsule are not filled in."""
     capsule = files.capsule
     shown = tuple(name for name in capsule.env_from_caller if name not in capsule.hidden())
     for name, folder in folders.items():
@@ -87,10 +90,10 @@ def _capsule_steps(files: CapsuleFiles, folders: Mapping[str, str]) -> Iterator[
 def check_workers(
     inventory: Inventory, placed: Mapping[str, HostPlan], state: ClusterState, flag: str = "", may_miss: bool = False
 ) -> None:
-    """Raise unless every host of the cluster has a running worker, or, with `may_miss`, at least one worker
-    exists.
+    """Raise unless the workers of the cluster exist with the requested slots, and all of them run.
 
-    `flag` is what suggested commands need to name this cluster."""
+    With `may_miss` it is enough that one worker exists. `flag` is what suggested commands need to name the
+    cluster."""
     workers = state.workers()
     if not workers:
         raise HvdockerError(
@@ -121,8 +124,10 @@ def check_workers(
 
 
 def usable_host_plans(placed: Mapping[str, HostPlan], state: ClusterState, job: str) -> dict[str, HostPlan]:
-    """Return the host plans whose worker runs and whose host never had a master of this job: the name of the
-    container is taken there."""
+    """Return the host plans of hosts on which a job that lost its head can be placed again.
+
+    The worker of such a host runs. The host has no earlier master of the job, whose container name would clash with
+    that of the new master."""
     workers = state.workers()
     had = {state.host_of(master) for master in state.masters() if master.job == job}
     return {

@@ -1,9 +1,8 @@
-"""Decide which image the workers of a job run: the cluster's own, or one with the job's requirements on it.
-Pure.
+"""Decides which image the workers of a job run: the cluster's, or that image with the job's requirements added. Pure.
 
-Where the image with the requirements is nowhere, one BuildLayer step builds it. It is shipped to the hosts
-that lack it, and their workers are replaced by the same stages as in `up`. `up` accepts such workers,
-because they name the cluster's image as their base."""
+If no host has the image with the requirements, nor the controller, a BuildLayer step builds it. It is shipped to the
+hosts that lack it, and their workers are replaced by the same stages as in `up`. `up` keeps such workers, because
+a label names the cluster's image as the base of their image."""
 
 from __future__ import annotations
 
@@ -28,7 +27,9 @@ from hvdocker.plan.plan import CONTROLLER, Plan, Step, plan_of
 
 @dataclass(frozen=True)
 class RequirementsLayer:
-    """The requirements of a job on top of the cluster's image. `base` is the content hash of that image."""
+    """An image layer with the requirements of a job, on top of the cluster's image.
+
+    `base` is the content hash of the cluster's image. `key` identifies the combination of both."""
 
     requirements: Requirements
     base: str
@@ -45,9 +46,9 @@ class RequirementsLayer:
 def requirements_layer(
     inventory: Inventory, state: ClusterState, hosts: Sequence[str], requirements: Requirements
 ) -> RequirementsLayer:
-    """Return the layer on what the job's hosts have under the name of the cluster's image.
+    """Return the layer with `requirements` on top of the cluster's image, as the job's `hosts` have that image.
 
-    Raises where no host has that image, or hosts have different builds of it."""
+    Raises if none of these hosts has the cluster's image, or if they have different builds of it."""
     contents = {name: seen.content for name in hosts if (seen := state.hosts[name].image)}
     if not contents:
         raise HvdockerError(
@@ -65,14 +66,17 @@ def requirements_layer(
 
 
 def all_run_layer(layer: RequirementsLayer, state: ClusterState, hosts: Sequence[str]) -> bool:
-    """Return whether the workers of all these hosts run one build of the layer's image, by their labels."""
+    """Return whether the workers of all these hosts run the same build of the layer's image.
+
+    This is known from their labels and image ids, without contacting a host."""
     workers = state.workers()
     return {workers[name].requirements_key for name in hosts} == {layer.key} and have_one_image_id(state, hosts)
 
 
 def have_one_image_id(state: ClusterState, hosts: Sequence[str]) -> bool:
-    """Return whether all workers have the same image id. If not, they may still run the same image, because
-    an id is valid on one engine only."""
+    """Return whether the workers of all these hosts have the same image id.
+
+    If not, they may still run the same image, because engines may give one image different ids."""
     return len({state.workers()[name].image_id for name in hosts}) == 1
 
 
@@ -85,9 +89,10 @@ def plan_with_requirements(
     seen: Mapping[str, ImageSeen],
     maker: Maker,
 ) -> Plan:
-    """Plan to build the layer's image where it is nowhere, ship it, and replace the workers that lack it.
+    """Return the plan that gives all `hosts` of the job (the head first) workers with the layer's image.
 
-    `hosts` are those of the job, its head first. `seen` is the layer's image on every host that has it."""
+    It builds the image if it does not exist yet, ships it to the hosts that lack it, and replaces the workers that
+    run another image. `seen` has the layer's image on each host, and on the controller, that has it."""
     workers = state.workers()
     source = _shipper(state, hosts, layer, seen)
     where = source or _builder(inventory, state, placed, hosts, layer)
@@ -114,8 +119,9 @@ def plan_with_requirements(
 def _shipper(
     state: ClusterState, hosts: Sequence[str], layer: RequirementsLayer, seen: Mapping[str, ImageSeen]
 ) -> str | None:
-    """Return who ships the image, or None where it is nowhere. Hosts whose workers run it come first, so that
-    these workers need not be replaced."""
+    """Return the host (or CONTROLLER) that ships the layer's image to the others, None if the image does not exist.
+
+    A host whose worker runs the image is preferred, so that this worker need not be replaced."""
     workers = state.workers()
     running = [name for name in hosts if name in seen and workers[name].requirements_key == layer.key]
     return next(iter([*running, *(name for name in (CONTROLLER, *seen) if name in seen)]), None)
@@ -128,10 +134,13 @@ def _builder(
     hosts: Sequence[str],
     layer: RequirementsLayer,
 ) -> str:
-    """Return who builds the image: the controller if it can, else the first host that has the base."""
+    """Return where the layer's image is built: on the controller if it can, else on a host of the job.
+
+    The controller can if it has the base image, unless its CPU architecture is known to differ from the head's. The
+    host is the first that has the base image."""
     own, engine = state.controller_image, state.controller_engine
     arch = docker_arch(placed[hosts[0]].seen.engine.architecture)
-    # None means not observed: the controller's engine is not always observed where it has the image.
+    # None means that the controller's engine was not observed, which may be so even if it has the image.
     can_build_here = engine is None or docker_arch(engine.architecture) == arch
     if can_build_here and own and own.content == layer.base:
         return CONTROLLER
@@ -152,11 +161,11 @@ def plan_without_requirements(
     contents: Mapping[str, str],
     maker: Maker,
 ) -> Plan:
-    """Plan the workers of a job without requirements.
+    """Return the plan that gives the workers of a job without requirements the same image.
 
-    Workers stay as they are where all run the same image, even one with requirements of an earlier job.
-    Where only some have such requirements, these are replaced by workers of the cluster's image. Raises
-    HostUnfit where the hosts run different builds."""
+    `contents` identifies the image that each worker runs. If all are equal, nothing is done, even if that image has
+    the requirements of an earlier job. If only some workers have such requirements, these workers are replaced by
+    workers with the cluster's image. Raises HostUnfit if hosts run different builds of the cluster's image."""
     if len(set(contents.values())) == 1:
         return plan_of("train", inventory.cluster)
     workers = state.workers()
@@ -180,7 +189,7 @@ def _runs_cluster_image(state: ClusterState, name: str) -> bool:
 
 
 def worker_image(inventory: Inventory, state: ClusterState, name: str, plan: Plan) -> str:
-    """Return the image that the worker of host `name` runs after the plan was applied, by name or id."""
+    """Return the name or id of the image that the worker of host `name` will run when `plan` is applied."""
     for step in plan.steps:
         if isinstance(step, CreateWorker) and step.host == name:
             return step.spec.image

@@ -53,7 +53,11 @@ class OpenedKeys:
 
 @dataclass(frozen=True)
 class Login:
-    """How one user logs in to one host. Paramiko calls `authenticate` after the check of the host key."""
+    """How one user logs in to one host. Paramiko calls `authenticate` after it has checked the host key.
+
+    `files` are the private key files to try, `keyring` opens them. `certificates` are the paths from
+    CertificateFile in ~/.ssh/config. `is_agent_limited` (IdentitiesOnly) allows only those agent keys that are
+    also in `files`. `_tried` has the names of the keys that were tried so far."""
 
     user: str
     files: tuple[str, ...]
@@ -64,7 +68,8 @@ class Login:
 
     @property
     def accepted(self) -> str:
-        """The user and the accepted key. Valid after a successful login: the key that was tried last."""
+        """The user and the accepted key, for display. Valid only after a successful login, because it names the
+        key that was tried last."""
         return f"{self.user}, key {self._tried[-1]}" if self._tried else self.user
 
     def authenticate(self, transport: paramiko.Transport) -> list[str]:
@@ -80,7 +85,8 @@ class Login:
         raise paramiko.AuthenticationException(self._failure(agent.is_there))
 
     def _keys(self, of_agent: list[paramiko.PKey], locked: list[str]) -> Iterator[tuple[str, paramiko.PKey]]:
-        """Yield the keys to try, with names. Files that need a passphrase are added to `locked` instead."""
+        """Yield (name for messages, key) for each key to try, in order. `of_agent` are the agent's keys. A file
+        that needs a passphrase is not yielded; its path is added to `locked`."""
         halves = {half: path for path in self.files if (half := _public_half(path))}
         named = [key for key in of_agent if key.asbytes() in halves]
         for key in named:
@@ -199,8 +205,9 @@ def _public_half_in_header(text: str) -> bytes | None:
 
 
 def _certificate(path: str, key: paramiko.PKey) -> PublicBlob | None:
-    """Return the certificate at that path if it certifies this key, else None. In a certificate the public
-    key follows the type name and a nonce; in a key blob it follows the type name."""
+    """Return the certificate at that path if it certifies this key, else None.
+
+    To compare them, the type name and a nonce are skipped in the certificate, and the type name in the key."""
     try:
         blob = PublicBlob.from_file(path)
     except (OSError, ValueError):

@@ -43,8 +43,8 @@ class HostChannel(ClosingChannel):
         return self._unless_lost(super().recv_stderr(nbytes))
 
     def _unlink(self) -> None:
-        """Record whether the connection was lost. The transport calls this for all channels that are open
-        when it ends, while `is_active` is still true."""
+        """Record in `is_lost` that the connection ended while this channel was open. Paramiko calls this method
+        for every open channel when a connection ends."""
         self.is_lost = not self.closed
         super()._unlink()  # type: ignore[misc]  # CHANNEL_PRIVATE_NAMES
 

@@ -1,10 +1,11 @@
-"""A channel that never sends a message after it was closed.
+"""A channel that never sends a message after its close message.
 
-When a command ends, the server closes its channel, and paramiko's reader thread answers at once. A thread
-that is just sending data or EOF on that channel has released the channel's lock by then, so its message may
-leave after the answer, on a channel that the server no longer knows. OpenSSH then ends the whole connection
-("ieof packet referred to nonexistent channel"). Here the answer waits until no thread is sending. It never
-waits in the reader thread during a key renewal, because only that thread can finish the renewal."""
+When a command ends, the server closes the channel, and paramiko's reader thread answers at once with its own
+close message. Another thread may be about to send data or EOF on the same channel at that moment: it has
+released the channel's lock, but its message leaves after the close message. The server no longer knows the
+channel then, and OpenSSH ends the whole connection ("ieof packet referred to nonexistent channel"). Here the
+close message waits until no thread is sending. During a key renewal (rekeying) a new thread sends it, because
+the reader thread must not wait: only the reader thread can finish the renewal."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ CLOSING_TRANSPORT_PRIVATE_NAMES = ("_unlink_channel", "_send_user_message", "cle
 class ClosingChannel(Channel):
     """A paramiko channel that sends its close message only while no other thread is sending on it.
 
-    Any: paramiko's stubs lack the private names above."""
+    Some variables are `Any` because paramiko's type stubs lack the names in CLOSING_CHANNEL_PRIVATE_NAMES."""
 
     def __init__(self, chanid: int) -> None:
         super().__init__(chanid)
@@ -85,8 +86,8 @@ _PARAMIKO: Any = Transport  # Any: the stubs lack the table
 
 
 class ClosingTransport(Transport):
-    """A transport that calls `ClosingChannel._handle_close`. Paramiko's table refers to the functions of its
-    own Channel, so an overriding method would never be called."""
+    """A transport that calls `ClosingChannel._handle_close` when the server closes a channel. Paramiko's own
+    table refers to the function of its Channel class, so the overriding method would not be called."""
 
     _channel_handler_table: ClassVar[Any] = {**_PARAMIKO._channel_handler_table, MSG_CHANNEL_CLOSE: _handle_close}
 

@@ -1,20 +1,22 @@
 """Opens the one SSH connection to a host. The whole transport, step by step:
 
 1. `tcp` connects a TCP socket, tuned so that the handshake has no stalls and the kernel detects a dead host.
-   Behind a jump host (or a chain of them) the socket is a channel of the connection to that host; with a
-   ProxyCommand it is the pipes of that program. `keepalive` watches all of them for received data, because
-   the kernel cannot detect a frozen sshd, or a dead host behind a jump host or a ProxyCommand.
+   Behind a jump host (or a chain of them) the socket is a channel of the connection to the last jump host.
+   With a ProxyCommand the socket is the pipes of that program. `keepalive` watches every connection for
+   received data, because the kernel cannot detect a frozen sshd, or a dead host behind a jump host or a
+   ProxyCommand.
 2. Paramiko speaks SSH on that socket, fast algorithms first, with the settings that `inventory.ssh_config`
    found in ~/.ssh/config.
 3. `host_keys` checks the key of the host; `auth` offers the agent's keys, key files and certificates. An
-   unknown host key, or a key file with a passphrase, raises an error that `transport.session` turns into one
-   question for all hosts.
-4. The open connection becomes a `link.SshLink`. A command is a session channel; a file or an archive is the
-   standard input of a command. The Docker API is HTTP on a channel to the engine's socket (`channel`), or on
-   `docker system dial-stdio` where sshd denies that; `transport.docker_api` puts the Docker SDK on it.
+   unknown host key, or a key file with a passphrase, raises an error. `transport.session` collects these
+   errors and asks the user once for all hosts.
+4. The open connection becomes a `link.SshLink`. Each command runs in its own session channel; a file or an
+   archive is sent as the standard input of a command. The Docker API is HTTP on a channel to the engine's
+   socket (`channel`). If sshd denies such channels, `docker system dial-stdio` on the host carries the HTTP
+   instead. `transport.docker_api` makes the Docker SDK use either.
 5. `transport.errors` turns exceptions of paramiko, docker and the kernel into HvdockerErrors.
-   `transport.pool` runs the hosts in threads, at most 30 at once. Here at most 30 connections are being
-   opened at once, and a connection that the server drops before the login (MaxStartups) is retried within
+   `transport.pool` runs the hosts in threads, at most 30 at once. This file opens at most 30 connections at
+   once. A connection that the server drops before the login (MaxStartups) is retried within
    CONNECT_TIMEOUT_S.
 
 A host costs one socket, one paramiko thread and less than 100 kB."""
@@ -56,15 +58,19 @@ class _Transport(ClosingTransport):
     _preferred_kex = tuple(sorted(_OFFERED._preferred_kex, key=lambda name: not name.startswith("curve25519")))
 
     def __init__(self, sock: Any, **settings: Any) -> None:
-        """Any: as paramiko calls it. `keepalive` reads the time of the last data from `monitored_socket`."""
+        """Wrap `sock` in `monitored_socket`, from which `keepalive` reads when data was last received. The
+        arguments are `Any` because paramiko calls this method with its own values."""
         self.monitored_socket = MonitoredSocket(sock)
         monitored: Any = self.monitored_socket  # Any: a socket in all but type
         super().__init__(monitored, **settings)
 
 
 class Credentials:
-    """What one command shares between the connections to all its hosts: opened keys, known host keys, the
-    answers of the user, the ssh_config and the keep-alive monitor. Answers may be added later."""
+    """Everything that the connections of one command to all its hosts share: opened keys, known host keys, the
+    answers of the user, ~/.ssh/config and the keep-alive monitor.
+
+    The caller may add passphrases and accepted host keys to the given collections later; the next connection
+    uses them."""
 
     def __init__(
         self,
@@ -81,8 +87,9 @@ class Credentials:
         self.keepalive = keepalive or KeepaliveMonitor()
 
     def config(self) -> Any:
-        """Return a new fabric configuration. Each connection needs its own: opening one clears and refills
-        the configuration that it was given, while others may read it. Any: fabric is untyped."""
+        """Return a new fabric configuration. Each connection needs its own, because opening a connection clears
+        and refills its configuration, while another thread might read it. The result is `Any` because fabric has
+        no types."""
         return fabric.Config(ssh_config=self._ssh_config)
 
 
@@ -99,8 +106,8 @@ class SshRoute:
 
 
 def connect(host: Host, route: SshRoute) -> Any:
-    """Return an open fabric connection. A connection that the server drops before the login is retried, with
-    growing pauses, until CONNECT_TIMEOUT_S is over. Any: fabric is untyped."""
+    """Return an open fabric connection to the host. If the server drops the connection before the login, try
+    again with growing pauses until CONNECT_TIMEOUT_S is over. The result is `Any` because fabric has no types."""
     deadline = time.monotonic() + CONNECT_TIMEOUT_S
     for pause_s in _pauses():
         try:
@@ -124,7 +131,8 @@ def _pauses() -> Iterator[float]:
 
 
 def _was_dropped(error: BaseException) -> bool:
-    """Return whether the server closed before the login: sshd has too many pending, or is just starting."""
+    """Return whether the server closed the connection before the login. This happens if sshd has too many
+    pending logins (MaxStartups) or is just starting."""
     if isinstance(error, (ConnectionResetError, ConnectionAbortedError, BrokenPipeError, EOFError)):
         return True
     words = ("Error reading SSH protocol banner", "Negotiation failed")
@@ -184,7 +192,8 @@ def _login(ssh: SshSettings, connection: Any, credentials: Credentials) -> Login
 
 
 def _transport_factory(known: frozenset[str]) -> Callable[..., paramiko.Transport]:
-    """Return a transport factory that prefers the host key types in `known`: the host shows a known key."""
+    """Return a function that creates paramiko transports and prefers the host key types in `known`, so that the
+    host shows a key that known_hosts has."""
 
     def make(sock: Any, **settings: Any) -> paramiko.Transport:  # Any: as paramiko calls it
         transport = _Transport(sock, **settings)
@@ -196,14 +205,15 @@ def _transport_factory(known: frozenset[str]) -> Callable[..., paramiko.Transpor
 
 
 def _known_hosts_key_type(algorithm: str) -> str:
-    """Return the key type as known_hosts writes it: one name for all signature algorithms of RSA."""
+    """Return the key type that known_hosts uses for a signature algorithm. All RSA algorithms, such as
+    `rsa-sha2-512`, have the key type `ssh-rsa`."""
     return "ssh-rsa" if algorithm.startswith("rsa-") else algorithm
 
 
 def _socket(host: Host, connection: Any, route: SshRoute) -> Any:
     """Return a tuned TCP socket, or a channel through the last jump host, or the pipes of a ProxyCommand.
 
-    Connections to jump hosts are added to `way.jumps`."""
+    Connections to jump hosts are opened here and added to `route.jumps`."""
     jump = host.ssh.jump or connection.ssh_config.get("proxyjump")
     if jump and jump.lower() != "none":
         for hop in jump.split(","):
@@ -229,6 +239,7 @@ def _jump_host(text: str, host: Host, is_behind_another: bool) -> Host:
 
 
 def _known_hosts_files(settings: Mapping[str, str]) -> list[Path]:
-    """Return the known_hosts files: the system's, then the user's. New keys are written to the last one."""
+    """Return the known_hosts files: the system's file, then the user's files in reverse order. New keys are
+    written to the last file of the list. `settings` are the host's options in ~/.ssh/config."""
     own = [Path(name).expanduser() for name in settings.get("userknownhostsfile", "").split()]
     return [Path("/etc/ssh/ssh_known_hosts"), *reversed(own or [host_keys.user_known_hosts(Path.home())])]

@@ -1,9 +1,10 @@
-"""Which host keys are trusted: those in known_hosts, and new ones only if the user accepts them.
+"""Decides which host keys are trusted: those in known_hosts, and new keys only if the user accepts them.
 
 The files are read as OpenSSH reads them, with hashed names, patterns and `@revoked` keys. Paramiko does not
-support host certificates (`@cert-authority`): such a host is asked for its plain key, and the error explains
-that. Paramiko's HostKeys class is not used: it reads the file for every host, in time that grows with the
-square of its size, and fails on `@cert-authority`."""
+support host certificates. A host for which known_hosts has only a certificate authority (`@cert-authority`) is
+therefore asked for its plain key, and the error explains that. Paramiko's HostKeys class is not used. It reads
+the file for every host, in time that grows with the square of the file's size, and it fails on
+`@cert-authority`."""
 
 from __future__ import annotations
 
@@ -32,7 +33,8 @@ REVOKED = "@revoked"
 
 @dataclass(frozen=True)
 class KnownHostsLine:
-    """One line of a known_hosts file. `marker` is AUTHORITY, REVOKED or empty."""
+    """One line of a known_hosts file. `marker` is `@cert-authority`, `@revoked` or empty. `names` are the host
+    names, hashes or patterns that the line applies to."""
 
     marker: str
     names: tuple[str, ...]
@@ -40,7 +42,8 @@ class KnownHostsLine:
     key: bytes
 
     def is_about(self, entry: str) -> bool:
-        """Return whether a name of the line matches and no negated (`!`) name does."""
+        """Return whether the line applies to `entry`, a host as known_hosts writes it: a name of the line
+        matches, and no negated (`!`) name matches."""
         if any(name.startswith("!") and _matches(entry, name[1:]) for name in self.names):
             return False
         return any(_matches(entry, name) for name in self.names)
@@ -65,9 +68,10 @@ class KnownHosts:
 
 
 class HostKeyPolicy(paramiko.MissingHostKeyPolicy):
-    """Decides whether a host key is trusted. Paramiko gets no known keys, so it asks here about every key.
+    """Decides whether the key of one host is trusted. Paramiko itself is given no known keys, so it calls
+    `missing_host_key` for every key.
 
-    An unknown key raises UnknownHostKey, which contains the key, so that the user can see and accept it."""
+    An unknown key raises UnknownHostKey. The error contains the key, so that the user can see and accept it."""
 
     def __init__(
         self, name: str, known_hosts: Path, lines: Collection[KnownHostsLine], accepted: Collection[AcceptedKey] = ()
@@ -81,12 +85,14 @@ class HostKeyPolicy(paramiko.MissingHostKeyPolicy):
 
     @property
     def key_types(self) -> frozenset[str]:
-        """The types of the known keys: a host that has several keys should show one of these."""
+        """The types of the host's keys in known_hosts. A host that has several keys is asked for one of these
+        types."""
         return frozenset(line.key_type for line in self._known)
 
     def missing_host_key(self, client: paramiko.SSHClient, hostname: str, key: paramiko.PKey) -> None:
-        """Return if the key is known or accepted. Raises HostUnreachable if it is revoked,
-        BadHostKeyException if another key is known, UnknownHostKey if none is."""
+        """Return if the key is in known_hosts or was accepted by the user. Raise HostUnreachable if the key is
+        revoked, BadHostKeyException if known_hosts has another key for the host, UnknownHostKey if it has no
+        key."""
         shown = key.asbytes()
         if shown in self._revoked:
             raise self._revoked_error(key)
@@ -131,12 +137,13 @@ def user_known_hosts(home: Path) -> Path:
 
 
 def entry_for(host: str, port: int) -> str:
-    """Return the host as known_hosts writes it."""
+    """Return the host as known_hosts writes it: `gpu-a` for port 22, `[gpu-a]:2222` for any other port."""
     return host if port == 22 else f"[{host}]:{port}"
 
 
 def append_known_host(key: UnknownHostKey, path: Path) -> None:
-    """Append the key to a known_hosts file, as OpenSSH does. Do nothing if the path is not a regular file."""
+    """Append the key to a known_hosts file, as OpenSSH does. Do nothing if the path exists but is not a regular
+    file: with `UserKnownHostsFile /dev/null` the user turns the storing of keys off."""
     if not path.is_file() and path.exists():
         # UserKnownHostsFile /dev/null: the user wants no keys to be stored.
         return
@@ -187,7 +194,8 @@ def _matches(entry: str, name: str) -> bool:
 
 
 def _is_hash_of(entry: str, name: str) -> bool:
-    """Return whether a hashed name (`|1|salt|digest`, from `HashKnownHosts yes`) is that of the entry."""
+    """Return whether `name` is the hash of `entry`. OpenSSH writes hashed names (`|1|salt|digest`) if
+    `HashKnownHosts yes` is set."""
     _, _, salt, digest = (*name.split("|"), "", "")[:4]
     try:
         return hmac.digest(base64.b64decode(salt), entry.encode(), "sha1") == base64.b64decode(digest)

@@ -49,7 +49,7 @@ class MonitoredSocket:
     """Wraps the socket of an SSH connection and records when data was last received."""
 
     def __init__(self, sock: Any) -> None:
-        """Any: a socket, a jump host's channel, or a ProxyCommand."""
+        """Wrap `sock`. Its type is `Any` because it may be a socket, a jump host's channel or a ProxyCommand."""
         self._sock = sock
         self.received_at = time.monotonic()
 
@@ -62,7 +62,8 @@ class MonitoredSocket:
         return self._sock.send(data)  # type: ignore[no-any-return]  # as above
 
     def __getattr__(self, name: str) -> Any:
-        """Pass everything else to the socket. Any: it has no common type."""
+        """Return the attribute of the wrapped socket. The result is `Any` because `sock` may have any of several
+        types."""
         return getattr(self._sock, name)
 
 
@@ -74,7 +75,9 @@ class Verdict(Enum):
 
 @dataclass
 class MonitoredConnection:
-    """The keep-alive state of one connection. Any: a transport with a `monitored_socket`."""
+    """The keep-alive state of one connection. `transport` is a paramiko transport with a `monitored_socket`; its
+    type is `Any` because paramiko's Transport has no such attribute. `asked_at` is when the wait for an answer
+    began, None if no answer is awaited. `is_sending` is True while a request waits to be sent."""
 
     transport: Any
     asked_at: float | None = None

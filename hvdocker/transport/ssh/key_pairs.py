@@ -25,7 +25,9 @@ class SshKeyPair:
 
 @dataclass(frozen=True)
 class ClusterKeys:
-    """The keys of a cluster: its client key, host keys of new workers, and all public host keys, by host."""
+    """The SSH keys inside a cluster. `client` is the key with which its containers log in to each other.
+    `new_hosts` has the sshd host keys of the workers that are created now, by host. `host_publics` has the
+    public host keys of all workers, by host."""
 
     client: SshKeyPair
     new_hosts: Mapping[str, SshKeyPair]

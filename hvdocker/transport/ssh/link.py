@@ -49,7 +49,7 @@ class SshLink:
     """A HostLink over SSH. In addition it knows the login, and how the engine is reached."""
 
     def __init__(self, host: Host, connection: Any, route: SshRoute) -> None:
-        """Any: fabric and its connections are untyped."""
+        """Use an open fabric connection. `connection` is `Any` because fabric has no types."""
         self.name = host.name
         self._host = host
         self._connection = connection
@@ -270,7 +270,8 @@ def open_ssh(host: Host, credentials: Credentials | None = None) -> SshLink:
 
 
 class _StdinFeeder:
-    """Writes standard input in its own thread: a command that prints while it reads would deadlock."""
+    """Writes the standard input of a command in its own thread. Without the thread, a command that prints while
+    it reads would deadlock with a caller that does not read its output yet."""
 
     def __init__(self, channel: HostChannel, stdin: Iterable[bytes]) -> None:
         self._channel = channel

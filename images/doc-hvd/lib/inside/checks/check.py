@@ -21,8 +21,9 @@ USAGE = (
 
 
 def main(arguments: Sequence[str]) -> int:
-    """`check sshd …`, `check mesh …` and `check gone …` exit with 0 on success, else 1. The other checks
-    print their results and exit with 0 whatever they find."""
+    """Run the check that the arguments name, and return the exit code. `sshd`, `mesh` and `gone` return 0 on
+    success, else 1. `listen`, `pairs` and `bandwidth` print their results as JSON and return 0 whatever they find.
+    Wrong arguments return 2."""
     if len(arguments) == 4 and arguments[0] == "sshd":
         return check_sshd(arguments[1], int(arguments[2]), float(arguments[3]))
     if len(arguments) > 1 and arguments[0] == "mesh":
@@ -36,14 +37,15 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def run_doctor_check(what: str, order: str) -> int:
-    """Run a check that only `doctor` uses. These modules are imported only when needed."""
+    """Run one of the checks that only `doctor` uses: `listen`, `pairs` or `bandwidth`. `order` is its JSON
+    argument. Their modules are imported only here, when they are needed."""
     from inside.checks import listen, pairs
 
     return {"listen": listen.main, "pairs": pairs.main, "bandwidth": pairs.bandwidth}[what](order)
 
 
 def check_sshd(address: str, port: int, seconds: float) -> int:
-    """Wait up to `seconds` until an SSH server greets at address:port; return the exit code."""
+    """Wait up to `seconds` until an SSH server at address:port sends its banner; return the exit code."""
     deadline = time.monotonic() + seconds
     while True:
         error = banner_error(address, port, max(0.2, min(2.0, deadline - time.monotonic())))
@@ -56,7 +58,7 @@ def check_sshd(address: str, port: int, seconds: float) -> int:
 
 
 def banner_error(address: str, port: int, timeout_s: float) -> str | None:
-    """Return None if an SSH server greets, else the reason why not."""
+    """Return None if an SSH server at address:port sends its banner, else the reason why it does not."""
     try:
         with socket.create_connection((address, port), timeout_s) as link:
             link.settimeout(timeout_s)
@@ -69,7 +71,8 @@ def banner_error(address: str, port: int, timeout_s: float) -> str | None:
 
 
 def check_mesh(aliases: Sequence[str]) -> int:
-    """Log in to every alias and print {alias: null or the last lines of the error}; return the exit code."""
+    """Log in to every alias (a host's name in the SSH configuration). Print a JSON object that maps each alias to
+    null, or to the last lines of the error. Return the exit code."""
     with ThreadPoolExecutor(AT_ONCE) as pool:
         errors: dict[str, str | None] = dict(zip(aliases, pool.map(login_error, aliases), strict=True))
     print(json.dumps(errors))
@@ -77,7 +80,7 @@ def check_mesh(aliases: Sequence[str]) -> int:
 
 
 def login_error(alias: str) -> str | None:
-    """Return None if `ssh alias true` works, else its last lines."""
+    """Return None if `ssh alias true` works, else the last lines of its error output."""
     command = [str(paths.BIN / "ssh"), "-o", "BatchMode=yes", "-o", "ConnectTimeout=5", alias, "true"]
     try:
         done = subprocess.run(
@@ -91,6 +94,6 @@ def login_error(alias: str) -> str | None:
 
 
 def last_lines(output: bytes, count: int = 3) -> str:
-    """Return the last lines that are not blank."""
+    """Return the last `count` lines of the output, blank lines left out."""
     lines = output.decode("utf-8", "replace").split("\n")
     return "\n".join([line.rstrip("\r") for line in lines if line.strip()][-count:])

@@ -1,6 +1,6 @@
-"""`check listen`: opens three TCP ports and one UDP port on the training address, and serves clients that
-know the token. It goes on in the background after the command has ended, until its time is over or it is
-killed."""
+"""`check listen`: opens three TCP ports and one UDP port on the training address, for `check pairs` on other
+hosts. It serves only clients that send the token. The command ends once the ports are open; a background process
+serves them until its time is over or it is killed."""
 
 import json
 import os
@@ -26,16 +26,17 @@ SSHD_WAIT_S = 10.0
 
 
 class OpenSockets(NamedTuple):
-    """The open sockets."""
+    """The listening TCP sockets and the UDP socket of `check listen`."""
 
     tcp: list[socket.socket]
     udp: socket.socket
 
 
 def main(text: str) -> int:
-    """{address, token, seconds, sshd: a port or null} → {tcp, udp, interface, mtu, pid, sshd}, or {error}.
-    `sshd` is null if the worker's own sshd greets at that port, else the reason why not. Any: JSON."""
-    order: Mapping[str, Any] = json.loads(text)
+    """Run `check listen`. `text` is JSON: {address, token, seconds, sshd: a port or null}. Prints JSON: {tcp, udp,
+    interface, mtu, pid, sshd}, or {error}. `tcp` and `udp` are the open ports, `pid` is the background process. If
+    a port was given, `sshd` is null if the worker's own sshd sends its banner there, else the reason why not."""
+    order: Mapping[str, Any] = json.loads(text)  # Any: JSON
     address = order["address"]
     try:
         doors = open_sockets(address)
@@ -54,7 +55,7 @@ def main(text: str) -> int:
 
 
 def open_sockets(address: str) -> OpenSockets:
-    """Open ports that are free here. Raises OSError."""
+    """Open the TCP ports and the UDP port on `address`. Raises OSError."""
     tcp = [listen_on(address, 0), *(listen_on_random_port(address) for _ in range(RANDOM_PORTS))]
     udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     udp.bind((address, 0))
@@ -62,7 +63,7 @@ def open_sockets(address: str) -> OpenSockets:
 
 
 def listen_on_random_port(address: str) -> socket.socket:
-    """Listen on a random port that is free; after many collisions, on one that the kernel chooses."""
+    """Listen on a random free port in RANDOM_PORT_RANGE. After TRIES collisions, the kernel chooses the port."""
     for _ in range(TRIES):
         with suppress(OSError):
             return listen_on(address, random.randint(*RANDOM_PORT_RANGE))
@@ -70,8 +71,8 @@ def listen_on_random_port(address: str) -> socket.socket:
 
 
 def listen_on(address: str, port: int) -> socket.socket:
-    """Return a listening socket. Without SO_REUSEADDR: a port that was in use a moment ago does not count as
-    free."""
+    """Return a socket that listens on the port (0: the kernel chooses one). SO_REUSEADDR is not set, so a port
+    that was in use a moment ago does not count as free. Raises OSError."""
     made = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     try:
         made.bind((address, port))
@@ -83,7 +84,8 @@ def listen_on(address: str, port: int) -> socket.socket:
 
 
 def describe_sockets(address: str, doors: OpenSockets) -> dict[str, Any]:
-    """Return the ports, the interface and its MTU, for the answer. Any: JSON."""
+    """Return the open ports, the interface of `address` and its MTU, for the answer of `check listen`. Values are
+    `Any` because they are written as JSON."""
     interface = interface_of(address)
     return {
         "tcp": [door.getsockname()[1] for door in doors.tcp],
@@ -94,8 +96,9 @@ def describe_sockets(address: str, doors: OpenSockets) -> dict[str, Any]:
 
 
 def own_sshd_error(address: str, port: int) -> str | None:
-    """Wait up to SSHD_WAIT_S for the sshd on this host: peers log in as soon as they know the ports, and the
-    sshd may still be starting. Returns None or the reason why it does not greet."""
+    """Wait up to SSHD_WAIT_S until the sshd on this host sends its banner; return None, or the reason why it does
+    not. The wait is needed because peers log in as soon as they know the ports, and the sshd may still be
+    starting."""
     deadline = time.monotonic() + SSHD_WAIT_S
     while (error := banner_error(address, port, 2.0)) and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -103,8 +106,8 @@ def own_sshd_error(address: str, port: int) -> str | None:
 
 
 def detach() -> None:
-    """Start a new session and close the standard streams: the caller of the command waits until they are
-    closed."""
+    """Start a new session and replace the standard streams by /dev/null. The caller of `check listen` waits until
+    these streams are closed, so the background process must not keep them."""
     os.setsid()
     null = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
@@ -112,7 +115,7 @@ def detach() -> None:
 
 
 def serve(doors: OpenSockets, token: str, seconds: float) -> None:
-    """Answer on all ports for `seconds`."""
+    """Serve all ports, each in its own thread, for `seconds`."""
     for door in doors.tcp:
         threading.Thread(target=accept_connections, args=(door, token.encode()), daemon=True).start()
     threading.Thread(target=acknowledge_datagrams, args=(doors.udp, token.encode()), daemon=True).start()
@@ -120,7 +123,7 @@ def serve(doors: OpenSockets, token: str, seconds: float) -> None:
 
 
 def accept_connections(door: socket.socket, token: bytes) -> None:
-    """Accept connections, each in its own thread."""
+    """Accept connections without end, and serve each in its own thread."""
     while True:
         with suppress(OSError):
             visitor, _ = door.accept()
@@ -128,7 +131,8 @@ def accept_connections(door: socket.socket, token: bytes) -> None:
 
 
 def serve_connection(visitor: socket.socket, token: bytes) -> None:
-    """Serve one connection. Its first line is `TOKEN echo` or `TOKEN sink SECONDS`."""
+    """Serve one connection by its first line. `TOKEN echo` sends all further bytes back; `TOKEN sink SECONDS`
+    counts them. Any other first line closes the connection."""
     with visitor, suppress(OSError, ValueError):
         visitor.settimeout(IDLE_S)
         visitor.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -143,7 +147,7 @@ def serve_connection(visitor: socket.socket, token: bytes) -> None:
 
 
 def read_line(visitor: socket.socket) -> bytes:
-    """Read one line byte by byte: the bytes after it belong to the next reader."""
+    """Read one line byte by byte, so that the bytes after it stay in the socket for the next reader."""
     line = b""
     while not line.endswith(b"\n") and len(line) < MAX_LINE_BYTES:
         byte = visitor.recv(1)
@@ -154,7 +158,8 @@ def read_line(visitor: socket.socket) -> bytes:
 
 
 def count_received(visitor: socket.socket, seconds: float) -> None:
-    """Count the bytes that arrive within the time, send the count, and discard what is still on its way."""
+    """Count the bytes that arrive within `seconds`, and send the count back as a JSON line. Then discard what is
+    still on its way."""
     buffer = bytearray(1 << 20)
     count, began = visitor.recv_into(buffer), time.monotonic()
     spent = 0.0
@@ -167,7 +172,8 @@ def count_received(visitor: socket.socket, seconds: float) -> None:
 
 
 def acknowledge_datagrams(door: socket.socket, token: bytes) -> None:
-    """Answer each datagram with a short one, whatever its size: only the path to this host is measured."""
+    """Answer each datagram that starts with the token by its size. The answer is short whatever the size was, so
+    only the path to this host is measured."""
     while True:
         with suppress(OSError):
             data, sender = door.recvfrom(1 << 16)

@@ -1,5 +1,6 @@
-"""`check pairs` and `check bandwidth`: what this container can reach of its peers, each of which runs `check
-listen`. All peers are tried at once, and nothing waits longer than the given timeout."""
+"""`check pairs` and `check bandwidth`: find out how this container can reach its peers, each of which runs `check
+listen`. `check pairs` tries all peers at once. A connection or an answer is awaited for at most the given timeout;
+an SSH login has its own, longer limit (`check.login_error`)."""
 
 import errno
 import json
@@ -29,17 +30,18 @@ Json = dict[str, Any]  # Any: JSON
 
 
 class ProbeSource:
-    """The local end of all probes: the training address, its MTU, and the timeout."""
+    """The local end of all probes: the training address of this host, the MTU of its interface, and the timeout."""
 
     def __init__(self, order: Mapping[str, Any]) -> None:
-        """Any: JSON."""
+        """Take the address and the timeout from `order`, the argument of the check. Values are `Any` because they
+        come from parsed JSON."""
         self.address: str = order["address"]
         self.timeout_s: float = order["timeout_s"]
         interface = interface_of(self.address)
         self.mtu = link_mtu(interface) if interface else 1500
 
     def dial(self, address: str, port: int, greeting: bytes = b"") -> socket.socket:
-        """Connect from the training address, as training does."""
+        """Connect to a peer from the training address, as training does, and send `greeting`. Raises OSError."""
         made = socket.create_connection((address, port), self.timeout_s, (self.address, 0))
         made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         made.sendall(greeting)
@@ -47,8 +49,8 @@ class ProbeSource:
 
 
 def main(text: str) -> int:
-    """{address, timeout_s, peers: [{name, address, token, tcp, udp, ssh: {port, login} or null}]} → the
-    results by name of the peer."""
+    """Run `check pairs`. `text` is JSON: {address, timeout_s, peers: [{name, address, token, tcp, udp, ssh: {port,
+    login} or null}]}. Prints JSON that maps the name of each peer to its results."""
     order = json.loads(text)
     start, peers = ProbeSource(order), order["peers"]
     with ThreadPoolExecutor(AT_ONCE) as pool:
@@ -62,7 +64,8 @@ def main(text: str) -> int:
 
 
 def probe_peer(start: ProbeSource, peer: Json) -> Json:
-    """Probe one peer: its worker port, its random ports and its path MTU, in parallel."""
+    """Probe one peer in parallel: the SSH port of its worker, the TCP ports of its `check listen`, and the path
+    MTU. Returns {ssh, tcp, mtu}, where a problem of None means success."""
     with ThreadPoolExecutor(2 + len(peer["tcp"])) as pool:
         ssh = pool.submit(ssh_error, start, peer) if peer["ssh"] else None
         ports = {port: pool.submit(port_error, start, peer, port) for port in peer["tcp"]}
@@ -79,12 +82,12 @@ def probe_peer(start: ProbeSource, peer: Json) -> Json:
 
 
 def problem(kind: str, words: str) -> Json:
-    """Return a problem: `kind` for programs, `words` for the user."""
+    """Return a problem as a JSON object: `kind` is for programs, `words` are for the user."""
     return {"kind": kind, "words": words}
 
 
 def os_error_problem(error: OSError, timeout_s: float) -> Json:
-    """Return the kernel's error as a problem."""
+    """Return the error of a failed connection as a problem."""
     if isinstance(error, TimeoutError):
         return problem("timeout", f"timed out after {timeout_s:g} s")
     number = error.errno or 0
@@ -92,7 +95,7 @@ def os_error_problem(error: OSError, timeout_s: float) -> Json:
 
 
 def port_error(start: ProbeSource, peer: Json, port: int) -> Json | None:
-    """Return None if our own listener answers on that port, else the problem."""
+    """Return None if the `check listen` of the peer answers on that port, else the problem."""
     hello = b"hello"
     try:
         with start.dial(peer["address"], port, f"{peer['token']} echo\n".encode() + hello) as line:
@@ -106,7 +109,8 @@ def port_error(start: ProbeSource, peer: Json, port: int) -> Json | None:
 
 
 def ssh_error(start: ProbeSource, peer: Json) -> Json | None:
-    """Return None if the worker port greets and, if `login` is set, accepts a login; else the problem."""
+    """Return None if the SSH port of the peer's worker sends a banner and, if `login` is set, accepts a login;
+    else the problem."""
     try:
         with start.dial(peer["address"], peer["ssh"]["port"]) as line:
             said = line.recv(4, socket.MSG_WAITALL)
@@ -119,13 +123,13 @@ def ssh_error(start: ProbeSource, peer: Json) -> Json | None:
 
 
 def first_open_port(found: Json) -> int | None:
-    """Return one of the random ports that worked, or None."""
+    """Return the first TCP port of a peer that answered, or None. `found` are the results of `probe_peer`."""
     return next((one["port"] for one in found["tcp"] if one["problem"] is None), None)
 
 
 def round_trip_s(start: ProbeSource, peer: Json, found: Json) -> float | None:
-    """Return the shortest of several round trips of one byte, in seconds; None if no port is open or the
-    connection fails."""
+    """Return the shortest of several round trips of one byte to a peer, in seconds. None if no port of the peer is
+    open or the connection fails. `found` are the results of `probe_peer`."""
     port = first_open_port(found)
     if port is None:
         return None
@@ -144,8 +148,9 @@ def round_trip_s(start: ProbeSource, peer: Json, found: Json) -> float | None:
 
 
 def bulk_error(start: ProbeSource, peer: Json, found: Json) -> str | None:
-    """Return None if a TCP stream of full packets arrives, else the reason why not. It is used where
-    datagrams get no answer, for example where UDP is blocked. None also if no port is open."""
+    """Return None if BULK_BYTES sent over TCP, in full packets, all arrive; else the reason why not. This replaces
+    the MTU probe if datagrams get no answer, for example because UDP is blocked. Returns None too if no port of
+    the peer is open."""
     port = first_open_port(found)
     if port is None:
         return None
@@ -160,7 +165,8 @@ def bulk_error(start: ProbeSource, peer: Json, found: Json) -> str | None:
 
 
 def bandwidth(text: str) -> int:
-    """{address, timeout_s, seconds, peer} → {bytes, seconds} as counted by the peer, or {error}."""
+    """Run `check bandwidth`. `text` is JSON: {address, timeout_s, seconds, peer}. Prints {bytes, seconds} as
+    counted by the peer, or {error}."""
     order = json.loads(text)
     start, peer, seconds = ProbeSource(order), order["peer"], order["seconds"]
     found = {"tcp": [{"port": port, "problem": port_error(start, peer, port)} for port in peer["tcp"][:1]]}
@@ -176,7 +182,8 @@ def bandwidth(text: str) -> int:
 
 
 def send_for(start: ProbeSource, peer: Json, port: int, seconds: float) -> Json:
-    """Send as much as one connection takes within `seconds`; return the peer's count."""
+    """Send as much as one connection takes within `seconds`; return {bytes, seconds} as counted by the peer.
+    Raises OSError or ValueError."""
     data = memoryview(bytes(1 << 20))
     with start.dial(peer["address"], port, f"{peer['token']} sink {seconds:g}\n".encode()) as line:
         deadline = time.monotonic() + seconds

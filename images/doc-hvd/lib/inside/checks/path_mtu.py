@@ -1,10 +1,9 @@
-"""Finds the largest packet that gets through to a peer. It sends datagrams that must not be fragmented, and
-the peer acknowledges each with a short one: echoes of full size would mix the two directions. Ping and raw
-sockets would need capabilities that containers do not have.
+"""Finds the largest packet that gets through to a peer (the path MTU). It sends datagrams that must not be
+fragmented, and the peer acknowledges each with a short datagram. Echoes of full size would mix the two directions.
+Ping and raw sockets would need capabilities that containers do not have.
 
-If a router reports that a packet is too large, the kernel knows the path's MTU. If packets are lost without
-such a report (a black hole), it does not, and connections hang.
-"""
+If a router reports that a packet is too large, the kernel learns the path's MTU. If packets are lost without such
+a report (a black hole), the kernel does not learn it, and connections hang."""
 
 import errno
 import fcntl
@@ -31,8 +30,10 @@ def link_mtu(interface: str) -> int:
 
 
 def path_mtu(own: tuple[str, int], peer: tuple[str, int], token: str, timeout_s: float) -> dict[str, Any]:
-    """Return {passed: the largest packet that arrived, told: the kernel's MTU of the path}, or {error,
-    number}. `own` is the address to send from and the MTU of its interface. Any: JSON."""
+    """Find the path MTU to a peer. `own` is the address to send from and the MTU of its interface; `peer` is the
+    address and UDP port of the peer's `check listen`. Returns {passed: the largest packet that arrived, told: the
+    MTU of the path that the kernel believes}, or {error, number: the errno}. Values are `Any` because they are
+    written as JSON."""
     address, link = own
     full = min(link, MAX_PACKET)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as line:
@@ -49,8 +50,8 @@ def path_mtu(own: tuple[str, int], peer: tuple[str, int], token: str, timeout_s:
 
 
 def largest_packet(line: socket.socket, full: int, token: bytes, timeout_s: float) -> int | None:
-    """Return the largest packet that arrives, or None if none does. On a healthy network two datagrams are
-    enough."""
+    """Return the size of the largest packet that arrives, at most `full`, or None if none arrives. On a healthy
+    network two datagrams are enough; else the sizes in between are searched."""
     first = acknowledged_sizes(line, {MIN_PACKET, full}, token)
     if not first:
         first = acknowledged_sizes(line, {MIN_PACKET}, token, max(SENDS, int(timeout_s / PAUSE_S) - SENDS))
@@ -67,7 +68,8 @@ def largest_packet(line: socket.socket, full: int, token: bytes, timeout_s: floa
 
 
 def acknowledged_sizes(line: socket.socket, sizes: Iterable[int], token: bytes, sendings: int = SENDS) -> set[int]:
-    """Return which of these packet sizes are acknowledged. Lost packets are sent again."""
+    """Return which of these packet sizes the peer acknowledges. Each is sent up to `sendings` times, until it is
+    acknowledged."""
     missing, got = set(sizes), set[int]()
     for _ in range(sendings):
         missing -= {size for size in missing if not send_packet(line, size, token)} | got
@@ -83,8 +85,9 @@ def acknowledged_sizes(line: socket.socket, sizes: Iterable[int], token: bytes, 
 
 
 def send_packet(line: socket.socket, size: int, token: bytes) -> bool:
-    """Send a packet of this size. Returns False if the kernel knows that it is too large. An error may belong
-    to an earlier packet: the kernel reports each once, so an error at the second try is this packet's own."""
+    """Send a packet of this size. Returns False if the kernel says that it is too large. The kernel may report the
+    error of an earlier packet instead, but each error only once. So the packet is tried twice, and the second
+    error is its own."""
     for _ in range(2):
         try:
             line.send((token + b" ").ljust(size - HEADERS, b"."))
@@ -100,7 +103,7 @@ def send_packet(line: socket.socket, size: int, token: bytes) -> bool:
 
 
 def receive_acknowledgement(line: socket.socket, token: bytes, timeout_s: float) -> int | None:
-    """Return the packet size that the next acknowledgement is for, or None."""
+    """Return the packet size that the next acknowledgement names; None if none arrives in time or it is not valid."""
     line.settimeout(timeout_s)
     try:
         words = line.recv(128).split()

@@ -1,4 +1,4 @@
-"""Waits for the ranks of a job in this container to end, by the files of the rank registry."""
+"""Waits until the ranks of a job in this container have ended. The rank registry lists them."""
 
 import time
 from pathlib import Path
@@ -10,8 +10,8 @@ POLL_S = 0.1
 
 
 def wait_gone(job: str, seconds: float, run: Path = paths.RUN) -> bool:
-    """Wait until no rank of the job runs here and its wrapper has written its log and record. Returns False
-    if one still runs after `seconds`."""
+    """Wait until no rank of the job runs in this container. A rank counts as running until its rank wrapper has
+    ended too, which writes its log and record. Returns False if a rank still runs after `seconds`."""
     deadline = time.monotonic() + seconds
     while any(is_alive(entry.pid) or is_alive(entry.wrapper) for entry in registered_ranks(job, run)):
         if time.monotonic() >= deadline:

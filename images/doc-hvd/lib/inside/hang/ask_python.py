@@ -1,5 +1,5 @@
-"""Asks a Python process by a signal to write its stacks. The receiving side is hvdocker_stacks.py of the
-image. It is a real-time signal, which no script uses."""
+"""Asks a Python process to write its stacks, by sending it a signal. hvdocker_stacks.py in the image installs
+the handler in the processes of ranks. The signal is a real-time signal that scripts do not use."""
 
 import os
 import signal
@@ -15,7 +15,8 @@ QUIET_S = 0.1
 
 
 def request_stacks(pid: int, folder: Path, limit_s: float = ANSWER_S) -> tuple[str, str]:
-    """Return the stacks of a process and an empty string, or an empty string and why there are none."""
+    """Return the stacks of a process and an empty string. If there are no stacks, return an empty string and
+    the reason. The process writes its stacks to `folder`, into a file that is named after its pid."""
     file = folder / str(pid)
     if not catches_signal(pid, SIGNAL):
         return "", "it listens to none"
@@ -31,9 +32,9 @@ def request_stacks(pid: int, folder: Path, limit_s: float = ANSWER_S) -> tuple[s
 
 
 def has_file_open(pid: int, file: Path, proc: Path = PROC) -> bool:
-    """Return whether a process has that file open. A program may have closed descriptors that it does not
-    know; the same number may then belong to another file, which must not be written to. If /proc may not be
-    read, the file's existence decides."""
+    """Return whether a process has the file for its stacks open. If the program has closed this descriptor,
+    its number may belong to another file by now, and the signal handler would write the stacks into that
+    file. If /proc may not be read, return whether the file exists."""
     try:
         return any(link.resolve() == file.resolve() for link in (proc / str(pid) / "fd").iterdir())
     except PermissionError:

@@ -1,5 +1,5 @@
-"""Collects the stacks of all ranks on all hosts after a hang, and writes them to a folder in the job's
-logs."""
+"""Collects the stacks of all ranks on all hosts after a hang, and writes a bundle: a folder with these stacks
+in the job's logs."""
 
 import json
 import shlex
@@ -19,19 +19,20 @@ NO_STACK = "it gives no stack"
 
 Answers = Mapping[str, Mapping[str, Any] | None]  # Any: JSON
 
-# A job that hangs more often overwrites the last bundle.
+# If a job hangs more often than this, it overwrites its last bundle.
 MAX_BUNDLES = 10
 
 
 def start_collecting(loop: Loop, layout: Layout, job: str, head: str, hosts: Collection[str]) -> ParallelCommands:
-    """Start collecting the stacks on the head and on all other hosts, at once."""
+    """Start the program `bin/stacks` on all `hosts` at the same time: directly on the head, over ssh on the
+    others. The caller waits for the result."""
     words = [str(layout.bin / "stacks"), job]
     commands = {host: words if host == head else layout.ssh(host, shlex.join(words)) for host in hosts}
     return ParallelCommands(loop, commands, COLLECT_S)
 
 
 def parse_answers(outputs: Mapping[str, bytes]) -> Answers:
-    """Parse the output of every host; None for one that gave no valid answer."""
+    """Parse the output of `bin/stacks` of every host. A host that gave no valid answer maps to None."""
     return {host: parse_answer(output) for host, output in outputs.items()}
 
 
@@ -44,7 +45,8 @@ def parse_answer(output: bytes) -> Mapping[str, Any] | None:  # Any: JSON
 
 
 def rank_stacks(living: Sequence[tuple[int, str]], answers: Answers) -> list[RankStack]:
-    """Return one stack for every living rank, whatever its host answered."""
+    """Return one RankStack for every rank in `living` (number and host). If there is no stack, for example
+    because the host did not answer, its `trouble` says why."""
     return [rank_stack(rank, host, answers.get(host)) for rank, host in living]
 
 
@@ -57,7 +59,8 @@ def rank_stack(rank: int, host: str, answer: Mapping[str, Any] | None) -> RankSt
 
 
 def summary(stacks: Sequence[RankStack], odd: OddRank | None) -> list[str]:
-    """Return short lines for the user and the bundle."""
+    """Return the lines that describe a hang to the user and in the bundle's summary.txt: one line for each
+    rank, then one about the odd rank."""
     lines = [str(stack) for stack in stacks] or ["no rank is left"]
     if odd is None:
         return [*lines, "no rank stands out"]
@@ -65,7 +68,9 @@ def summary(stacks: Sequence[RankStack], odd: OddRank | None) -> list[str]:
 
 
 def write_bundle(logs: Path, answers: Answers, lines: Sequence[str]) -> str:
-    """Write the next free folder hang-<n>; return its name, or an empty string if that failed."""
+    """Write the answers of all hosts and the summary `lines` to the next free folder hang-<n>. If all
+    MAX_BUNDLES folders exist, the last folder is written again. Return the folder's name, or an empty string
+    if writing failed."""
     try:
         folder = next_folder(logs)
         for host, answer in answers.items():

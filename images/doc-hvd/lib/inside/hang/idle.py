@@ -1,4 +1,5 @@
-"""Measures how long all ranks of a run have been silent and idle, from their lines and beats. Pure."""
+"""Measures how long all ranks of a run have been silent and idle, from their lines and their heartbeats
+(regular messages with the CPU time and output of a rank). Pure: opens nothing."""
 
 import re
 
@@ -18,9 +19,8 @@ BeatKey = tuple[int, str]
 
 
 class IdleTimer:
-    """Measures how long no rank has written or worked.
-
-    `since` is the time of the last line or use of the processor, on the clock of the `now` that callers pass."""
+    """Measures how long no rank has written or worked. `since` is the time of the last line or use of the
+    processor, on the clock of the `now` that callers pass."""
 
     def __init__(self, now: float) -> None:
         self.since = now
@@ -32,7 +32,7 @@ class IdleTimer:
         self._worked: dict[BeatKey, tuple[float, float]] = {}
 
     def end(self, now: float) -> None:
-        """Reset the timer: a rank is at work."""
+        """Reset the timer, because a rank is at work or because the silence has a known reason."""
         self.since = now
         self.missing.clear()
 
@@ -44,10 +44,11 @@ class IdleTimer:
             self.end(now)
 
     def beat(self, mark: Mark, now: float) -> None:
-        """Note a beat of a rank: what it has used and written so far."""
+        """Note a heartbeat of a rank: a message with the CPU time used and the bytes written so far. Reset
+        the timer if either has grown enough since the last heartbeat."""
         try:
             key = (int(mark["rank"]), str(mark["host"]))
-            # `work_s` leaves out Horovod's background cycle, which never rests; a rank that cannot tell sends
+            # `work_s` is CPU time without Horovod's background threads, which never rest. A mark without it has
             # only `cpu_s`.
             work_s = float(mark["work_s"] if "work_s" in mark else mark["cpu_s"])
             said = int(mark["out_bytes"])
@@ -57,8 +58,9 @@ class IdleTimer:
             self.end(now)
 
     def _has_said(self, key: BeatKey, said: int) -> bool:
-        """Return whether the rank has written more since its last beat; unfinished lines count, Horovod's
-        stall warnings do not. A beat may arrive before such a warning does, so the maximum so far is kept."""
+        """Return whether the rank has written more since its last heartbeat. `said`: the bytes that it has
+        written so far. Unfinished lines count; Horovod's stall warnings do not. A heartbeat may arrive before
+        the stall warning whose bytes it includes, so the highest count is kept."""
         own = said - self._stall_bytes.get(key[0], 0)
         before = self._said.get(key)
         self._said[key] = max(own, before or 0)

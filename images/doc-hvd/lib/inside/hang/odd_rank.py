@@ -1,6 +1,7 @@
-"""Finds the odd rank, which the others wait for, by comparing the stacks of all ranks. Pure. In this order it
-is: a rank without a stack, a rank that Horovod says it waits for, a rank that is not where most others are,
-or a rank outside a collective operation while others are in one."""
+"""Finds the odd rank, the rank that the others probably wait for, by comparing the stacks of all ranks. The
+first rule that finds a rank decides: a rank without a stack; a rank that Horovod says it waits for; a rank
+whose calls differ from those of the majority; a rank outside a collective operation while others are in one.
+Pure: opens nothing."""
 
 import re
 from collections import Counter
@@ -22,7 +23,8 @@ COLLECTIVE = re.compile(
 
 @dataclass(frozen=True)
 class RankStack:
-    """What one rank is doing. If `frames` is empty, `trouble` says why."""
+    """What one rank is doing: the calls of its main thread, innermost first. If `frames` is empty, `trouble`
+    says why."""
 
     rank: int
     host: str
@@ -36,7 +38,7 @@ class RankStack:
 
 @dataclass(frozen=True)
 class OddRank:
-    """The odd rank, and why it was chosen."""
+    """The rank that the others probably wait for. `why` says why it was chosen."""
 
     rank: int
     host: str
@@ -44,8 +46,8 @@ class OddRank:
 
 
 def odd_rank(stacks: Sequence[RankStack], missing: Collection[int] = ()) -> OddRank | None:
-    """Return the odd rank, or None if nothing distinguishes one. `missing`: the ranks that Horovod says it
-    waits for."""
+    """Return the rank that the others probably wait for, or None if no rank stands out. `missing`: the ranks
+    that Horovod's stall warning says it waits for."""
     silent = [stack for stack in stacks if not stack.frames]
     if silent:
         return as_odd_rank(silent[0], silent[0].trouble) if len(silent) < len(stacks) else None
@@ -56,8 +58,9 @@ def odd_rank(stacks: Sequence[RankStack], missing: Collection[int] = ()) -> OddR
 
 
 def by_majority(stacks: Sequence[RankStack]) -> OddRank | None:
-    """Return the rank whose innermost calls differ from those of the majority; of several, preferably one
-    that is in no collective operation."""
+    """Return a rank whose innermost calls differ from those that more than half of the ranks have in common.
+    If there are several such ranks, prefer one that is in no collective operation. Return None for fewer than
+    three ranks, or if there is no majority."""
     counts = Counter(map(innermost_calls, stacks))
     if len(stacks) < 3 or len(counts) < 2:
         return None

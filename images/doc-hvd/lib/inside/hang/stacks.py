@@ -1,6 +1,6 @@
 """The program `stacks`: prints the Python stacks of all processes of a job's ranks in this container. py-spy
-reads them from outside, if it is installed and the kernel permits tracing; otherwise the processes are asked
-by a signal."""
+reads the stacks from outside, if it is installed and the kernel permits tracing. Otherwise a signal asks each
+process to write its stacks."""
 
 import json
 import os
@@ -36,7 +36,8 @@ GPU_USE = (
 
 
 class Stack(NamedTuple):
-    """The answer for one process; `how` is one of METHODS."""
+    """The stacks of one process. `how`: the method that read them, one of METHODS. `text`: the stacks, or the
+    reason if there are none."""
 
     how: str
     text: str
@@ -61,13 +62,15 @@ def main(arguments: Sequence[str], run: Path = paths.RUN) -> int:
 
 
 def masked(text: str, words: Sequence[bytes]) -> str:
-    """Return the text with secrets masked: it contains command lines, which may hold anything."""
+    """Return the text with the secrets in `words` masked. The text contains command lines, which may contain
+    secrets."""
     masker = Masker(words)
     return (masker.feed(text.encode()) + masker.close()).decode("utf-8", "replace")
 
 
 def collect_stacks(job: Job, run: Path = paths.RUN) -> dict[str, Any]:  # Any: JSON
-    """Return the stacks of all ranks of the job in this container, and the use of its GPUs."""
+    """Return the stacks of all ranks of the job in this container, and the use of its GPUs. Values are `Any`
+    because they become JSON."""
     path = read_image_env(run / paths.IMAGE_ENV.name).get("PATH") or os.environ.get("PATH", os.defpath)
     spy, smi = shutil.which("py-spy", path=path), shutil.which("nvidia-smi", path=path)
     members = {entry: session_and_descendants(entry.pid) for entry in rank_registry.registered_ranks(job.name, run)}
@@ -90,8 +93,10 @@ def collect_stacks(job: Job, run: Path = paths.RUN) -> dict[str, Any]:  # Any: J
 def stacks_of_processes(
     pool: ThreadPoolExecutor, ways: Mapping[Process, tuple[str | None, Path]], commands: Container[int]
 ) -> dict[Process, Stack]:
-    """Return the stack of every process. Several are asked at once, the commands of ranks first: a hung
-    process may answer slowly, and a rank may have many."""
+    """Return the stacks of every process in `ways`, which maps a process to the path of py-spy (None if
+    missing) and to the folder for its own answer. `commands`: the pids of the ranks' commands, which are
+    asked first. Several processes are asked at the same time, because a hung process may answer slowly and a
+    rank may have many processes."""
     deadline = time.monotonic() + ALL_S
     order = sorted(ways, key=lambda process: (process.pid not in commands, process.pid))
     asked = {process: pool.submit(stack_of, process, *ways[process]) for process in order}
@@ -105,7 +110,9 @@ def stacks_of_processes(
 def rank_answer(
     entry: rank_registry.RankEntry, members: Sequence[Process], stacks: Mapping[Process, Stack]
 ) -> dict[str, Any]:  # Any: JSON
-    """Return the answer for one rank: its command first, then the processes that came from it."""
+    """Return the stacks of one rank as an entry of the printed JSON. `members`: the processes of the rank,
+    its command first. Processes that are not in `stacks` are only counted. Values are `Any` because they
+    become JSON."""
     seen = [process for process in members if process in stacks]
     parts = [f"{title(process)}\n{stacks[process].text}" for process in seen]
     if len(members) > len(seen):
@@ -115,12 +122,13 @@ def rank_answer(
 
 
 def title(process: Process) -> str:
-    """Return the line that identifies a process."""
+    """Return the line above the stacks of a process: its pid, state and command line."""
     return f"process {process.pid} ({process.state}): {command_line_of(process.pid) or process.name}"
 
 
 def stack_of(process: Process, spy: str | None, folder: Path) -> Stack:
-    """Return the stacks of one process, or why there are none."""
+    """Return the stacks of one process, or the reason why there are none. py-spy (`spy`) is tried first, if
+    it is there; then a signal asks the process to write its stacks to `folder`."""
     if process.state in "ZX":
         return Stack("none", "it has ended\n")
     if not is_python(process.pid):

@@ -1,5 +1,5 @@
-"""Watches for a hang: all ranks silent and idle for as long as the job allows. It then collects their stacks,
-once for each silence, and calls `found`, which decides what follows."""
+"""Watches for a hang: all ranks have been silent and idle for as long as the job allows. The watch then
+collects the stacks of the ranks, once for each silence, and calls `found`, which decides what follows."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -21,8 +21,9 @@ OnHang = Callable[["Hang"], None]
 
 @dataclass(frozen=True)
 class Hang:
-    """A hang: the silence in seconds, the odd rank if one was found, and the name of the bundle (empty if not
-    written)."""
+    """A hang of a run. `after_s`: the seconds of silence after which it was reported. `odd`: the rank that
+    the others probably wait for, if one was found. `bundle`: the name of the folder with the stacks in the
+    job's logs, empty if it could not be written."""
 
     after_s: float
     odd: OddRank | None
@@ -36,9 +37,10 @@ class Hang:
 
 @dataclass(frozen=True)
 class HangSettings:
-    """`trusts_rank_numbers`: whether Horovod's rank numbers are those of the processes, which is not so in
-    elastic jobs. `is_excused`: whether ranks are known to wait for something else, such as hosts of an
-    elastic job."""
+    """How to watch a run. `after_s`: the seconds of silence that count as a hang; 0 turns the watch off.
+    `logs`: the folder for the stacks. `trusts_rank_numbers`: whether the rank numbers in Horovod's stall
+    warnings are those of the processes; they are not in elastic jobs. `is_excused`: returns whether the
+    silence has a known reason and is no hang, for example because an elastic job waits for hosts."""
 
     after_s: float
     logs: Path
@@ -47,7 +49,8 @@ class HangSettings:
 
 
 class HangWatch:
-    """The watch of one run; a member of the loop."""
+    """Watches one run for a hang; the event loop calls `due` and `tick`. `living` returns the running ranks,
+    `collect` starts to collect stacks on the given hosts, and `found` is called with the hang."""
 
     def __init__(
         self, loop: Loop, settings: HangSettings, living: LivingRanks, collect: StartCollecting, found: OnHang
@@ -70,15 +73,15 @@ class HangWatch:
 
     def due(self) -> float | None:
         if self._commands and self._commands.is_done:
-            # The commands may have ended after this member's last tick.
+            # The commands may have ended after the last call of `tick`.
             return time.monotonic()
         if not self._is_armed():
             return None
         return self.idle_timer.since + self._settings.after_s
 
     def tick(self) -> None:
-        """Report a hang when the silence is long enough, or finish the report when the stacks are
-        collected."""
+        """Report a hang when the silence has lasted long enough, and finish the report when the stacks are
+        collected. Tell the user if the ranks go on after a reported hang."""
         if self._commands:
             if self._commands.is_done:
                 self._conclude(self._commands)
@@ -92,7 +95,7 @@ class HangWatch:
             self._report()
 
     def close(self) -> None:
-        """Stop watching: the run is over."""
+        """Stop watching, because the run is over or is being ended."""
         if self._commands:
             self._commands.cancel()
         self._loop.remove(self)

@@ -1,9 +1,8 @@
-"""Knowledge about each launcher: its command line, its output format, its failures. Files here are pure and
-import only `inside/protocol` and `inside/runtime`.
+"""Code that knows one launcher: its command line, its output format, its failures. Files here are pure and import
+only `inside/protocol` and `inside/runtime`.
 
-Today only `host_prefix.py` is here, which rewrites the rank prefix that horovodrun puts before each line; the
-supervisor passes every line start through it. The rest of what is known about horovodrun is still in
+Today only `host_prefix.py` is here. It rewrites the rank prefix that horovodrun puts before each line, and the
+supervisor calls it for the start of every line. Other code that depends on horovodrun is still in
 `supervisor/restarts.py`, `supervisor/attempt.py`, `supervisor/line_splitter.py`, `protocol/marks.py`,
-`hang/idle.py`, `hang/odd_rank.py`, `rank/environment.py`, `rank/usage.py` and `rank/rank.py`. To add a
-launcher, add a file here and one of the same name in `hvdocker/launchers`.
-"""
+`hang/idle.py`, `hang/odd_rank.py`, `rank/environment.py`, `rank/usage.py` and `rank/rank.py`. To add a launcher,
+add a file here and one of the same name in `hvdocker/launchers`."""

@@ -1,6 +1,6 @@
-"""Adds the host to the prefix of a rank's line (`[1@c]<stdout>:`) if the rank is not on the host that the
-job's placement says. After a restart on other hosts, or in a job that grew, the number alone would mislead.
-Pure."""
+"""Adds the host to the prefix of a rank's output line (`[1]<stdout>:` becomes `[1@c]<stdout>:`) if the rank does
+not run on the host that the job's placement says. That happens after a restart on other hosts and in an elastic
+job that grew, where the rank number alone would mislead. Pure."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -8,13 +8,14 @@ from collections.abc import Callable, Sequence
 from inside.protocol.job import JobHost
 
 RANK_PREFIX = re.compile(rb"((?:\w{3} \w{3} [ \d]\d [\d:]{8} \d{4})?\[(\d+))(\]<std(?:out|err)>:)")
-# Shown where the host is not known, for example because two processes have this number.
+# Shown if the host is not known, for example because two processes have this number.
 UNKNOWN_HOST = "?"
 
 
 class HostPrefix:
-    """Rewrites the start of a line of the launcher's output. `host_of` returns the host of a rank, or
-    None."""
+    """A callable that gets the start of an output line of the launcher and returns it, with the host in its prefix
+    if needed. `job_hosts` is the job's placement. `host_of` returns the host on which a rank runs now, or None if
+    unknown."""
 
     def __init__(self, job_hosts: Sequence[JobHost], host_of: Callable[[int], str | None]) -> None:
         self._usual = [job_host.name for job_host in job_hosts for _ in range(job_host.slots)]

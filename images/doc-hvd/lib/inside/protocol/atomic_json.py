@@ -1,4 +1,4 @@
-"""Writes JSON files, each completely or not at all."""
+"""Writes a JSON file either completely or not at all."""
 
 import json
 import os
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def write_json(path: Path, value: Mapping[str, Any]) -> None:  # Any: JSON
-    """Write `value` so that a reader sees the old file or the new one, never a part."""
+    """Write `value` to `path`, so that a reader sees the old file or the new one, never a partly written one."""
     fresh = path.with_name(f".{path.name}.{os.getpid()}")
     fresh.write_text(json.dumps(value, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     fresh.replace(path)

@@ -1,4 +1,4 @@
-"""job.json as a value: what this container knows about a job."""
+"""Reads job.json, the file with which the controller describes a job to this container."""
 
 import json
 from collections.abc import Mapping
@@ -11,12 +11,12 @@ from inside.protocol.resilience import Resilience, parse_resilience
 
 
 class JobError(Exception):
-    """The job file is missing or incomplete."""
+    """job.json cannot be read, or lacks a key."""
 
 
 @dataclass(frozen=True)
 class JobHost:
-    """A host of the job, and its number of ranks."""
+    """A host of the job: its name, its training address, and how many ranks it may have (`slots`)."""
 
     name: str
     address: str
@@ -25,9 +25,11 @@ class JobHost:
 
 @dataclass(frozen=True)
 class Job:
-    """What the ranks and the supervisor need to know about a job. `host` and `address` are this container's
-    host, `hosts` are all hosts with the head first, and `devices` are the UUIDs of the job's GPUs on this
-    host. `launcher` are the launcher's words."""
+    """A job as job.json describes it to the ranks and the supervisor. `host` is the host of this container,
+    `address` the training address of that host. `hosts` are all hosts of the job with the head first;
+    `other_hosts` are the names of all hosts but this one. `command` is what each rank runs, `launcher` the command
+    line of the launcher. `grace_s` is the time between SIGTERM and SIGKILL. `secrets` are the names of secrets,
+    `devices` the UUIDs of the job's GPUs on this host."""
 
     name: str
     cluster: str
@@ -48,7 +50,7 @@ class Job:
 
 
 def read_job(name: str, run: Path = paths.RUN) -> Job:
-    """Read the job `name` from the folder that the controller made on this host. Raises JobError."""
+    """Read job.json of the job `name` from the folder that the controller made on this host. Raises JobError."""
     path = paths.job_folder(name, run) / "job.json"
     try:
         return parse_job(json.loads(path.read_text(encoding="utf-8")))
@@ -57,7 +59,7 @@ def read_job(name: str, run: Path = paths.RUN) -> Job:
 
 
 def parse_job(data: dict[str, Any]) -> Job:  # Any: JSON
-    """Parse the content of job.json. Raises JobError that names the missing key."""
+    """Parse the content of job.json. Raises a JobError that names the missing key."""
     try:
         addresses = {host["name"]: host["address"] for host in data["hosts"]}
         return Job(

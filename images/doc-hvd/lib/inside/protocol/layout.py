@@ -1,4 +1,5 @@
-"""The two folders that the supervisor works with, as one value that is passed to the code that needs it."""
+"""The two folders that the supervisor works with (files of jobs, and programs) as one value, and the paths in
+them."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,8 +12,8 @@ CONNECT_S = 5
 
 @dataclass(frozen=True)
 class Layout:
-    """`run` has the files of jobs, `bin` the programs. Both are the same in the master and in every
-    worker."""
+    """`run` is the folder with the files of jobs, `bin` the folder with hvdocker's programs. Both have the same
+    path in the master and in every worker."""
 
     run: Path = paths.RUN
     bin: Path = paths.BIN
@@ -27,15 +28,16 @@ class Layout:
 
     @property
     def hosts_file(self) -> Path:
-        """The file in which `up` lists the hosts of an elastic job."""
+        """The file in which `up` lists the hosts that an elastic job may use."""
         return self.run / "hosts.json"
 
     @property
     def discovered(self) -> Path:
-        """The file that the launcher's discovery script prints."""
+        """The file with the current hosts of an elastic job. The supervisor writes it, and horovodrun's discovery
+        script (`bin/discover`) prints it."""
         return self.run / "discovered"
 
     def ssh(self, host: str, line: str) -> list[str]:
-        """Return the command that runs a line of shell in the worker on another host."""
+        """Return the command that runs the shell line in the worker on another host."""
         options = ["-o", "BatchMode=yes", "-o", f"ConnectTimeout={CONNECT_S}"]
         return [str(self.bin / "ssh"), *options, host, line]

@@ -1,5 +1,5 @@
-"""Marks: one-line JSON messages that ranks send to the supervisor through their own stderr, the only way back
-that the launcher leaves. The supervisor removes them from the output. Pure."""
+"""Marks are one-line JSON messages that ranks send to the supervisor. They go through the stderr of the rank,
+because the launcher offers no other channel back. The supervisor removes them from the output. Pure."""
 
 import json
 import re
@@ -15,12 +15,13 @@ MAYBE_PREFIX = re.compile(rb"(?:\w{3} \w{3} [ \d]\d [\d:]{8} \d{4})?\[[^\x1e]{0,
 
 
 def encode_mark(mark: Mark) -> bytes:
-    """Return a mark as one line."""
+    """Return a mark as one line of bytes, ready to be written to stderr."""
     return MARK_START + json.dumps(mark, sort_keys=True).encode() + b"\n"
 
 
 def extract_mark(line: bytes) -> tuple[bytes, Mark | None]:
-    """Return a whole line without the mark in it, and the mark, or None if the line has no mark."""
+    """Split a whole line of output into the text around the mark, and the mark. If the line has no valid mark,
+    return the line unchanged, and None."""
     before, sign, after = line.partition(MARK_START)
     if not sign:
         return line, None
@@ -37,8 +38,8 @@ def extract_mark(line: bytes) -> tuple[bytes, Mark | None]:
 
 
 class MarkFilter:
-    """Forwards a stream immediately, without its marks. It holds back only bytes that may be part of a mark,
-    and passes every mark to `report`."""
+    """Forwards a stream to `write` immediately, without its marks, and passes every mark to `report`. Only bytes
+    that may be part of a mark are held back. `begin` may rewrite the start of each line."""
 
     def __init__(
         self,
@@ -54,7 +55,7 @@ class MarkFilter:
         self._is_line_start = True
 
     def feed(self, data: bytes) -> None:
-        """Take the next piece of the stream."""
+        """Process the next piece of the stream."""
         *lines, last = split_lines(self._held + data)
         self._held = b""
         for line in lines:
@@ -67,7 +68,7 @@ class MarkFilter:
             self._is_line_start = False
 
     def close(self) -> None:
-        """Take the end of the stream: forward what is held back."""
+        """Process the end of the stream: forward the bytes that were held back."""
         self._pass(self._held)
         self._held = b""
 

@@ -1,4 +1,5 @@
-"""Where files are inside a container. The controller puts its files there before the start.
+"""Where files are inside a container. The controller puts its files there before it starts the
+container, or the job that reads them.
 
 /train                        the code, a mount of ~/.hvdocker/CLUSTER/code on the host
 /run/hvdocker/jobs/JOB        job.json, out and logs, a mount of ~/.hvdocker/CLUSTER/jobs on the host
@@ -22,7 +23,7 @@ def job_folder(job: str, run: Path = RUN) -> Path:
 
 
 def output_folder(job: str, run: Path = RUN) -> Path:
-    """Return the folder for the outputs of a job's ranks. `HVDOCKER_OUTPUT_DIR` names it."""
+    """Return the folder for the outputs of a job's ranks. Ranks get its path as `HVDOCKER_OUTPUT_DIR`."""
     return job_folder(job, run) / "out"
 
 
@@ -33,12 +34,13 @@ def logs_folder(job: str, run: Path = RUN) -> Path:
 
 def secrets_folder(job: str, run: Path = RUN) -> Path:
     """Return the folder of a job's secrets. It is in the container's own file system, never on a mount of the
-    host."""
+    host's disk."""
     return run / "secrets" / job
 
 
 def ranks_folder(job: str, run: Path = RUN) -> Path:
-    """Return the folder with one file for each running rank of a job, in the container's own file system."""
+    """Return the folder with one file for each running rank of a job (see `rank_registry.py`). It is in the
+    container's own file system."""
     return run / "ranks" / job
 
 

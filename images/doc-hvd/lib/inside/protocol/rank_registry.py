@@ -1,6 +1,5 @@
-"""The registry of the ranks that run in this container: one file for each, in the container's own file
-system, for as long as the rank runs. It also makes the folder into which a rank's Python processes write
-their stacks."""
+"""The registry of the ranks that run in this container. Each rank has a file in the container's own file system
+for as long as it runs. This module also makes the folder into which a rank's Python processes write their stacks."""
 
 import json
 import shutil
@@ -13,8 +12,8 @@ from inside.protocol.atomic_json import write_json
 
 
 class RankEntry(NamedTuple):
-    """A rank: `pid` is its command, `wrapper` the process that writes its log and record. Its fields are keys
-    of the file."""
+    """A running rank. `pid` is the process id of its command, `wrapper` that of its rank wrapper, which writes its
+    log and record. The field names are keys of the file."""
 
     rank: int
     pid: int
@@ -23,7 +22,8 @@ class RankEntry(NamedTuple):
 
 
 def register_rank(job: str, entry: RankEntry, run: Path = paths.RUN) -> None:
-    """Register a running rank. Errors are ignored: the rank is then only not found."""
+    """Write the file of a running rank. Errors are ignored: the rank still runs, but `stacks` and `check` do not
+    find it."""
     path = paths.ranks_folder(job, run) / f"{entry.rank}.json"
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -31,7 +31,8 @@ def register_rank(job: str, entry: RankEntry, run: Path = paths.RUN) -> None:
 
 
 def unregister_rank(job: str, rank: int, pid: int | None, run: Path = paths.RUN) -> None:
-    """Remove the files of a rank whose command was `pid`, unless a newer rank has its number by now."""
+    """Remove the registry file and the stacks folder of a rank that has ended. `pid` was its command. If the
+    registry file names another command, it belongs to a newer start of the same rank, and nothing is removed."""
     path = paths.ranks_folder(job, run) / f"{rank}.json"
     with suppress(OSError, ValueError, KeyError, TypeError):
         if json.loads(path.read_text(encoding="utf-8"))["pid"] != pid:
@@ -41,7 +42,8 @@ def unregister_rank(job: str, rank: int, pid: int | None, run: Path = paths.RUN)
 
 
 def make_stacks_folder(job: str, rank: int, run: Path = paths.RUN) -> None:
-    """Make the folder for stacks. Errors are ignored: Python processes of the rank then give no stacks."""
+    """Make the folder into which Python processes of the rank write their stacks. Errors are ignored: the rank
+    still runs, but its Python processes give no stacks."""
     with suppress(OSError):
         paths.stacks_folder(job, rank, run).mkdir(parents=True, exist_ok=True)
 

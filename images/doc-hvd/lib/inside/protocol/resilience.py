@@ -7,8 +7,8 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Elastic:
-    """Horovod Elastic: the fewest ranks with which the job goes on, and the most it may have (None: no
-    limit)."""
+    """The bounds of a Horovod Elastic job. It goes on as long as it has `min_np` ranks, and may have up to
+    `max_np` (None: no limit)."""
 
     min_np: int
     max_np: int | None = None
@@ -16,8 +16,8 @@ class Elastic:
 
 @dataclass(frozen=True)
 class Rule:
-    """A regular expression over the lines of ranks. `then` is `drop` (leave that host out) or `stop` (no
-    further restart)."""
+    """A log rule. `pattern` is a regular expression for the output lines of ranks. `then` is what a match causes:
+    `drop` leaves the host of that rank out of the job, `stop` forbids further restarts."""
 
     pattern: str
     then: str
@@ -25,9 +25,10 @@ class Rule:
 
 @dataclass(frozen=True)
 class Resilience:
-    """How a job reacts to failures. `restarts` is how many are left to this master, `first_restart` how many
-    were made before it. The defaults apply to a job file without this part: no restarts, not elastic, no
-    rules."""
+    """How a job reacts to failures. `restarts` is how many restarts are left to this master, `first_restart` how
+    many were made before this master. A job without progress for `hang_after_s` seconds hangs (0: never);
+    `on_hang` says what happens then. The defaults apply if job.json does not have these settings: no restarts, not
+    elastic, no rules."""
 
     restarts: int = 0
     first_restart: int = 0
@@ -38,13 +39,14 @@ class Resilience:
 
     @property
     def goes_on(self) -> bool:
-        """Whether ranks may be started again after the launcher, or the link of their host to it, was
-        lost."""
+        """Whether the job may start ranks again after the launcher was lost, or after a host lost its connection
+        to the launcher."""
         return self.restarts > 0 or self.elastic is not None
 
 
 def parse_resilience(data: Mapping[str, Any]) -> Resilience:  # Any: JSON
-    """Parse this part of job.json (key `endurance`). Raises KeyError or TypeError if it is malformed."""
+    """Parse the resilience settings in job.json (key `endurance`). Raises KeyError or TypeError if they are
+    malformed."""
     elastic = data.get("elastic")
     return Resilience(
         restarts=int(data.get("restarts", 0)),

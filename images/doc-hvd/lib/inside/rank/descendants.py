@@ -1,4 +1,4 @@
-"""Ends the processes that a command started in other sessions. The wrapper is their subreaper: they become
+"""Ends the processes that a command started in other sessions. The rank wrapper is their subreaper: they become
 its children when their own parents end."""
 
 import os
@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from inside.runtime.processes import processes
 
-PR_SET_CHILD_SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER
+PR_SET_CHILD_SUBREAPER = 36  # from linux/prctl.h
 POLL_S = 0.05
 # How long after SIGKILL to wait for a process that is stuck in the kernel.
 UNKILLABLE_WAIT_S = 5.0
@@ -24,7 +24,8 @@ def become_subreaper() -> None:
 
 
 def reap_orphans(command: int) -> None:
-    """Reap the children that have ended, but not `command`, whose exit status is read by `Child.reap`."""
+    """Reap the children of this process that have ended. `command` is a process id that is left alone, because
+    `Child.reap` reads its exit status."""
     while True:
         try:
             ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
@@ -36,8 +37,8 @@ def reap_orphans(command: int) -> None:
 
 
 def end_children(grace_s: float) -> None:
-    """End every remaining child, and those that become children meanwhile: SIGTERM, then SIGKILL after the
-    grace."""
+    """End every child of this process, also orphans that become its children meanwhile. Each gets SIGTERM, then
+    SIGKILL after the grace. Returns when all are gone, or UNKILLABLE_WAIT_S after the grace."""
     deadline = time.monotonic() + grace_s
     asked: set[int] = set()
     while left := _children():

@@ -1,6 +1,7 @@
-"""The environment of a rank. An ssh session has neither the variables of Docker's `-e` nor an image's ENV,
-and the launcher writes its own environment on command lines. So each container saves its environment when it
-starts, and the rank wrapper restores it. Pure, but for `read_image_env`."""
+"""The environment of a rank's command. A rank on another host starts in an ssh session, which has neither the
+variables of Docker's `-e` nor the ENV of the image. They do not go through the launcher either, because it writes
+its environment on command lines. So each container saves its environment when it starts, and the rank wrapper
+restores it. Pure, except for `read_image_env`."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -33,8 +34,9 @@ def parse_image_env(data: bytes) -> dict[str, str]:
 def rank_env(
     job: Job, image: Mapping[str, str], current: Mapping[str, str], interface: str | None, run: Path = paths.RUN
 ) -> dict[str, str]:
-    """Return the environment of a rank's command. In rising order of precedence: image, launcher, our network
-    settings, the job's `--env`, our devices and identity."""
+    """Return the environment of a rank's command. `image` is the environment that the container was started with,
+    `current` that of the rank wrapper, `interface` the training interface. Sources in rising order of precedence:
+    image, launcher, hvdocker's network settings, the job's `--env`, hvdocker's devices and identity."""
     env = {**image, **{name: value for name, value in current.items() if not is_session_only(name)}}
     env.update({name: image[name] for name in IMAGE_WINS if name in image})
     env.setdefault("PYTHONUNBUFFERED", "1")
@@ -54,9 +56,10 @@ def rank_of(current: Mapping[str, str]) -> int:
 
 
 def device_env(job: Job, local_rank: int) -> dict[str, str]:
-    """Return CUDA_VISIBLE_DEVICES: the job's GPUs on this host in local-rank order, because the container may
-    have more. A process can use only one MIG slice, so with slices each rank gets its own. A user's value
-    counts only if it hides all GPUs."""
+    """Return CUDA_VISIBLE_DEVICES with the job's GPUs on this host in local-rank order, because the container may
+    have more GPUs. With MIG slices each rank gets only its own slice, because a process can use only one. Returns
+    nothing if the job has no GPUs, or if the user's `--env` sets CUDA_VISIBLE_DEVICES so that all GPUs are hidden;
+    other values of the user do not count."""
     if not job.devices or job.env.get(VISIBLE_DEVICES) in NO_DEVICES:
         return {}
     if any(device.startswith("MIG-") for device in job.devices):
@@ -65,13 +68,14 @@ def device_env(job: Job, local_rank: int) -> dict[str, str]:
 
 
 def is_session_only(name: str) -> bool:
-    """Return whether a variable describes only the session through which the rank was started."""
+    """Return whether a variable only describes the ssh session that started the rank, so that the command must not
+    get it."""
     return name in SESSION_ONLY or name.startswith("SSH_")
 
 
 def interface_env(interface: str, image: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that select the training interface. A value that the container was started with
-    wins."""
+    """Return the variables that make Horovod, Gloo, NCCL and Open MPI use the training interface. A variable that
+    the container was started with (`image`) keeps its value."""
     ours = {
         "HOROVOD_GLOO_IFACE": interface,
         "GLOO_SOCKET_IFNAME": interface,
@@ -85,9 +89,9 @@ def interface_env(interface: str, image: Mapping[str, str]) -> dict[str, str]:
 
 
 def identity_env(job: Job, run: Path) -> dict[str, str]:
-    """Return the variables that say which job, host and folders this rank has. `stop` also finds ranks
-    without a master by HVDOCKER_JOB, because a process id that was written down may belong to another process
-    by then."""
+    """Return the variables that tell a rank its job, host and folders. If a job has lost its master, `stop`
+    identifies its ranks by HVDOCKER_JOB too, because a process id that was written down may belong to another
+    process by then."""
     secrets = {"HVDOCKER_SECRETS": str(paths.secrets_folder(job.name, run))} if job.secrets else {}
     return {
         **secrets,
@@ -101,8 +105,8 @@ def identity_env(job: Job, run: Path) -> dict[str, str]:
 
 
 def launcher_env(image: Mapping[str, str], grace_s: float, restart: int = 0) -> dict[str, str]:
-    """Return the launcher's environment: as little as possible, because it writes all of it on remote command
-    lines. HVDOCKER_RESTART says how often the job was restarted before; ranks inherit it."""
+    """Return the environment of the launcher. It is as small as possible, because the launcher writes all of it on
+    remote command lines. HVDOCKER_RESTART says how often the job was restarted before; ranks inherit it."""
     env = {name: image[name] for name in ("PATH", "HOME", "TF_CPP_MIN_LOG_LEVEL") if name in image}
     env.update(LANG="C.UTF-8", LC_ALL="C.UTF-8", PYTHONUNBUFFERED="1", HVDOCKER_GRACE_S=f"{grace_s + 2:g}")
     env["HVDOCKER_RESTART"] = str(restart)

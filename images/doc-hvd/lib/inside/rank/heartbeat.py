@@ -1,5 +1,5 @@
-"""A rank's heartbeat: marks with the CPU time, memory and output of its processes so far, at regular
-intervals."""
+"""The heartbeat of a rank: a mark (a message to the supervisor) at regular intervals, with the CPU time, memory
+and output bytes of the rank so far."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -14,9 +14,9 @@ MIN_BEAT_S, MAX_BEAT_S = 0.5, 5.0
 
 
 class Heartbeat:
-    """Sends a mark at every beat, between two lines of output. If the command has stopped in the middle of a
-    line on both streams for a whole interval, the mark is sent there: a silent rank must still show that it
-    lives."""
+    """Sends a heartbeat mark every `every_s` seconds over one of the two output streams (`ways`). A mark goes
+    between two lines of output. If both streams stay in the middle of a line for a whole interval, the mark is
+    sent there all the same: a silent rank must still show that it lives. `who` names the rank and its host."""
 
     def __init__(
         self,
@@ -34,11 +34,11 @@ class Heartbeat:
         self._due = self._look_at = clock() + every_s
 
     def wait_ms(self) -> int:
-        """Return how long a poll may wait before `tick` is due."""
+        """Return how many milliseconds a poll may wait before `tick` has to be called."""
         return max(0, int((self._look_at - self._clock()) * 1000) + 1)
 
     def tick(self) -> None:
-        """Send the beat that is due, if a stream is free."""
+        """Send the heartbeat if it is due and an output stream is free for it."""
         now = self._clock()
         if now < self._due:
             return
@@ -61,5 +61,6 @@ class Heartbeat:
 
 
 def beat_interval_s(hang_after_s: float) -> float:
-    """Return the seconds between two beats of a rank; the longest interval if hang detection is off (0)."""
+    """Return the seconds between two heartbeats of a rank: a quarter of `hang_after_s`, within bounds. If hang
+    detection is off (0), it is the longest interval."""
     return min(max(hang_after_s / 4, MIN_BEAT_S), MAX_BEAT_S) if hang_after_s > 0 else MAX_BEAT_S

@@ -1,10 +1,8 @@
-"""Notices that a rank's output does not reach the launcher any more, by the kernel's count of
-retransmissions.
+"""Notices that a rank's output does not reach the launcher any more, by the kernel's count of retransmissions.
 
-Where the network is cut, no hang-up arrives. sshd asks its client only while the session is silent: with a
-rank that writes output it notices nothing until the kernel gives up, a quarter of an hour later. A message
-from the supervisor is no alternative, because horovodrun's ssh has no channel for it.
-"""
+If the network is cut, the rank gets no hang-up. sshd probes its client only while the session is silent. While a
+rank writes output, sshd notices nothing until the kernel gives up, a quarter of an hour later. The supervisor
+cannot send messages that would show that it is there, because horovodrun's ssh has no channel for them."""
 
 import socket
 import struct
@@ -21,7 +19,8 @@ DEAD_AFTER_S = 10.0
 
 
 class LinkWatch:
-    """The TCP connection of the ssh session that this process runs in, if it runs in one."""
+    """Watches the TCP connection of the ssh session in which this process runs, and sets `is_dead`. A process
+    outside of an ssh session has nothing to watch."""
 
     def __init__(
         self, env: Mapping[str, str], net: Path = PROC_NET, clock: Callable[[], float] = time.monotonic
@@ -35,13 +34,15 @@ class LinkWatch:
         self.is_dead = False
 
     def wait_ms(self) -> int | None:
-        """Return how long a poll may wait before `tick` is due; None if there is nothing to watch."""
+        """Return how many milliseconds a poll may wait before `tick` has to be called; None if there is nothing to
+        watch."""
         if not self._row or self.is_dead:
             return None
         return max(0, int((self._look_at - self._clock()) * 1000) + 1)
 
     def tick(self) -> None:
-        """Look at the connection, if that is due, and set `is_dead`."""
+        """Look at the connection if the time for that has come. Set `is_dead` if the peer has not answered for
+        DEAD_AFTER_S."""
         now = self._clock()
         if not self._row or self.is_dead or now < self._look_at:
             return
@@ -56,8 +57,9 @@ class LinkWatch:
         self.is_dead = self._since is not None and now - self._since >= DEAD_AFTER_S
 
     def _sent_again(self) -> int:
-        """Return the retransmissions since the last answer: of data on its way, or of zero-window probes, if
-        packets do not leave this host or the peer has no room. 0 also if the connection is not found."""
+        """Return how often the kernel has retransmitted since the last answer of the peer. It retransmits data, or
+        sends zero-window probes if the peer has no room or packets do not leave this host. Returns 0 too if the
+        connection is not found."""
         try:
             table = (self._net / self._file).read_bytes()
         except OSError:
@@ -68,9 +70,9 @@ class LinkWatch:
 
 
 def tcp_table_row(connection: str) -> tuple[str, bytes]:
-    """Return the kernel's table for the connection (`tcp` or `tcp6`) and the start of its row. `connection`
-    is sshd's SSH_CONNECTION: address and port of the client, then of the server. Both are empty if it cannot
-    be parsed."""
+    """Return the file in /proc/net that lists the connection (`tcp` or `tcp6`), and the two addresses as its row
+    shows them. `connection` is sshd's SSH_CONNECTION: address and port of the client, then of the server. Both
+    results are empty if `connection` cannot be parsed."""
     words = connection.split()
     if len(words) != 4:
         return "", b""
@@ -88,5 +90,6 @@ def _packed(address: str) -> bytes:
 
 
 def _hexadecimal(packed: bytes) -> str:
-    """Return an address as the kernel prints it: words of four bytes, each as a number in host byte order."""
+    """Return an address as the kernel prints it in /proc/net: words of four bytes, each as a number in host byte
+    order."""
     return "".join(f"{word:08X}" for (word,) in struct.iter_unpack("=I", packed))

@@ -1,5 +1,5 @@
-"""A rank's log on its own host: a copy of its output, bounded in size, for when the launcher did not get it.
-A failure to write it must not disturb the rank: the first error is reported, then the log is closed."""
+"""A rank's log on its own host: a copy of its output, limited in size, in case the launcher does not get the
+output. A failure to write the log must not disturb the rank: the first error is reported, then the log is closed."""
 
 import os
 import time
@@ -12,8 +12,8 @@ MAX_LOG_BYTES = 10 * 1000 * 1000
 
 
 class RankLog:
-    """Appends to `path`. A full log is renamed to PATH.1, which replaces the previous one. `complain` gets
-    the first error."""
+    """Appends a rank's output to the file `path`. A full log is renamed to PATH.1, which replaces the previous
+    PATH.1. `complain` is called with the first error."""
 
     def __init__(self, path: Path, complain: Callable[[str], None], most_bytes: int = MAX_LOG_BYTES) -> None:
         self._path = path
@@ -24,13 +24,14 @@ class RankLog:
         self._attempt(self._open)
 
     def begin(self, rank: int, host: str, start: str, now: float) -> None:
-        """Write the line that separates one start of the rank from the next."""
+        """Write a line that separates the output of this start of the rank from earlier ones. `start` says how
+        often the job was restarted before."""
         stamp = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(now))
         line = f"hvdocker: rank {rank} on {host}, start {start}, {stamp}\n"
         self._attempt(lambda: self._add(self._line_end() + line.encode("utf-8", "backslashreplace")))
 
     def write(self, data: bytes) -> None:
-        """Append to the log."""
+        """Append output of the rank to the log."""
         self._attempt(lambda: self._add(data))
 
     def close(self) -> None:
@@ -53,7 +54,7 @@ class RankLog:
         self._size = os.fstat(self._fd).st_size
 
     def _line_end(self) -> bytes:
-        """Return the newline that the output of the last start lacks, if it does."""
+        """Return a newline if the log ends in the middle of a line, else nothing."""
         if self._fd is None or not self._size:
             return b""
         return b"" if os.pread(self._fd, 1, self._size - 1) == b"\n" else b"\n"

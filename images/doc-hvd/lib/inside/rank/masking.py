@@ -1,12 +1,13 @@
-"""Replaces secrets by stars in a stream of bytes, wherever the stream is cut into pieces. The rank wrapper
-does this, so that nothing between rank and terminal holds a secret or has to know one. Pure."""
+"""Replaces secrets by stars in a stream of bytes, wherever the stream is cut into pieces. The rank wrapper does
+this, so that no program between the rank and the terminal gets a secret or has to know one. Pure."""
 
 import re
 from collections.abc import Iterable, Iterator
 
 STARS = b"***"
-# Shortest line of a secret that is masked, and shortest beside longer lines of the same secret. Shorter words
-# occur in any output, and stars there would reveal more than they hide.
+# Lines of a secret that are shorter than MIN_MASKED are not masked. If a secret has lines of at least
+# MIN_MASKED_OF_MANY bytes, only these are masked. Shorter words occur in any output, and stars there would
+# reveal more than they hide.
 MIN_MASKED = 4
 MIN_MASKED_OF_MANY = 8
 # Longer lines are masked in pieces, so that no more than this is held back.
@@ -26,15 +27,15 @@ def words_to_mask(values: Iterable[bytes]) -> tuple[bytes, ...]:
 
 
 def split_long_line(line: bytes) -> list[bytes]:
-    """Split a long line into pieces; the last may overlap the one before."""
+    """Split a line into pieces of at most MAX_MASKED bytes. The last piece may overlap the piece before."""
     starts = range(0, max(len(line) - MAX_MASKED, 0), MAX_MASKED)
     return [*(line[start : start + MAX_MASKED] for start in starts), line[-MAX_MASKED:]]
 
 
 class Masker:
-    """Masks one stream. It holds back only bytes that may be the start of a secret, never a whole line, and
-    without a time limit: a command that prints half a secret and waits reveals nothing. Held bytes are
-    released by later bytes that rule a secret out, or by the end of the stream."""
+    """Masks the secrets (`words`) in one stream. It holds back only bytes that may be the start of a secret, never
+    a whole line. Held bytes are released when later bytes rule a secret out, or at the end of the stream. There is
+    no time limit: a command that prints half a secret and waits must not reveal it."""
 
     def __init__(self, words: Iterable[bytes]) -> None:
         self._words = tuple(words)
@@ -44,16 +45,17 @@ class Masker:
         self._ends_in_stars = False
 
     def feed(self, data: bytes) -> bytes:
-        """Take the next piece of the stream; return what may be shown of it and of the bytes held back."""
+        """Process the next piece of the stream. Return the bytes that may be shown now, masked: of this piece and
+        of those held back before."""
         data = self._held + data
         return self._settle(data, min((partial_match_at(word, data) for word in self._words), default=len(data)))
 
     def close(self) -> bytes:
-        """Take the end of the stream; return the bytes held back."""
+        """Process the end of the stream; return the bytes held back, masked."""
         return self._settle(self._held, len(self._held))
 
     def _settle(self, data: bytes, until: int) -> bytes:
-        """Return the bytes before `until`, masked. Later input cannot change them; the rest is held back."""
+        """Return the bytes of `data` before `until`, masked; later input cannot change them. Hold back the rest."""
         spans = [span for word in self._words for span in occurrences(word, data)]
         out, at = [], 0
         for start, end in merge_spans([(0, self._covered), *spans]):
@@ -72,8 +74,8 @@ class Masker:
 
 
 def partial_match_at(word: bytes, data: bytes) -> int:
-    """Return the first position from which all the rest of `data` may be the start of `word`, or the length
-    of `data`. No word contains the end of a line."""
+    """Return the first position in `data` from which the whole rest may be the start of `word`; the length of
+    `data` if there is none. The search starts after the last newline, because no word contains one."""
     at = max(len(data) - len(word) + 1, data.rfind(b"\n") + 1, 0)
     while (at := data.find(word[:1], at)) >= 0:
         if word.startswith(data[at:]):
@@ -91,7 +93,7 @@ def occurrences(word: bytes, data: bytes) -> Iterator[tuple[int, int]]:
 
 
 def merge_spans(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the spans in order; those that touch or overlap are joined, empty ones left out."""
+    """Return the spans in order. Spans that touch or overlap are joined, and empty spans are left out."""
     found: list[tuple[int, int]] = []
     for start, end in sorted(span for span in spans if span[0] < span[1]):
         if found and start <= found[-1][1]:

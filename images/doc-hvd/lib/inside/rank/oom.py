@@ -1,6 +1,6 @@
-"""Whether the kernel killed a process of a rank because memory ran out, by the counter of the container's
-control group. All ranks of a container share that counter. So a rank claims a kill as its own, and a peer
-that fails because of it is not reported as out of memory."""
+"""Finds out whether the kernel killed a process of a rank because memory ran out (an OOM kill), from the counter
+of the container's control group. All ranks of a container share that counter. So a rank claims a kill as its own
+in a shared file, and a peer that fails as a consequence is not reported as out of memory."""
 
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
@@ -15,7 +15,8 @@ COUNTER_NAMES = {"cgroup2": "memory.events", "cgroup": "memory.oom_control"}
 
 
 class Mount(NamedTuple):
-    """A mounted control group file system: `root` is the part of it that is shown, `point` where."""
+    """A mount from /proc/self/mountinfo. `kind` is the type of the file system, of which `cgroup2` and `cgroup`
+    matter here. `root` is the folder of that file system that is mounted, `point` the path where it is mounted."""
 
     kind: str
     root: str
@@ -24,7 +25,8 @@ class Mount(NamedTuple):
 
 
 class OomCounter:
-    """The kills since a rank started, and the claims of all ranks in this container."""
+    """Counts the OOM kills in this container since a rank started, and the kills that ranks of this container have
+    claimed."""
 
     def __init__(self, run: Path = paths.RUN, proc: Path = PROC, root: Path = Path("/")) -> None:
         self._claims = run / "memory-kills"
@@ -33,8 +35,9 @@ class OomCounter:
         self._claimed = self._count_claims()
 
     def ended(self, how: ChildExit) -> bool:
-        """Return whether a rank that ended like this, without being asked to, ran out of memory: it was
-        killed, or it failed and there is a kill that no other rank has claimed. Claims the kill."""
+        """Return whether a rank that ended like this ran out of memory, and claim the kill if so. The rank must
+        not have been asked to end. It ran out of memory if there was an OOM kill and it ended by SIGKILL, or if it
+        failed otherwise and there is a kill that no rank has claimed."""
         kills = kills_in(self._files) - self._kills
         if how.code == 0 or kills <= 0:
             return False
@@ -48,7 +51,7 @@ class OomCounter:
             with self._claims.open("ab") as file:
                 file.write(b".")
         except OSError:
-            pass  # Another rank of this host may then claim it too.
+            pass  # Another rank of this container may then claim the same kill.
 
     def _count_claims(self) -> int:
         try:
@@ -58,7 +61,7 @@ class OomCounter:
 
 
 def kills_in(files: list[Path]) -> int:
-    """Return the count from the first file that has one; 0 if none has."""
+    """Return the number of OOM kills from the first of the counter files that has it; 0 if none has."""
     for file in files:
         try:
             lines = [line.split() for line in file.read_text(encoding="ascii").splitlines()]
@@ -71,9 +74,9 @@ def kills_in(files: list[Path]) -> int:
 
 
 def counter_files(proc: Path = PROC, root: Path = Path("/")) -> Iterator[Path]:
-    """Yield the files that may hold the counter of this process's control group. A mount may show only the
-    container's part of the tree; if its root does not match the group's path, the top of the mount is taken
-    for the container's."""
+    """Yield the files that may hold the OOM counter of this process's control group, the best first. A mount may
+    show only the container's part of the tree of groups. Then the path of the group may not be below the root of
+    the mount, and the file at the top of the mount is the container's."""
     try:
         groups = (proc / "self" / "cgroup").read_text(encoding="utf-8")
         mounts = (proc / "self" / "mountinfo").read_text(encoding="utf-8")
@@ -90,7 +93,7 @@ def counter_files(proc: Path = PROC, root: Path = Path("/")) -> Iterator[Path]:
 
 
 def parse_mount(line: str) -> Mount:
-    """Parse one line of mountinfo. Its optional fields end with a dash."""
+    """Parse one line of /proc/self/mountinfo. A dash ends the optional fields of the line."""
     before, _, after = line.partition(" - ")
     kind, _, rest = after.partition(" ")
     fields = [*before.split(" "), "", "", "", "", ""]
@@ -98,7 +101,8 @@ def parse_mount(line: str) -> Mount:
 
 
 def group_of(mount: Mount, groups: str) -> str | None:
-    """Return the path of this process's group in that file system; None if memory is not counted there."""
+    """Return the path of this process's control group in the file system of `mount`; None if memory is not counted
+    there. `groups` is the text of /proc/self/cgroup."""
     wanted = {"cgroup2": "", "cgroup": "memory"}.get(mount.kind)
     if wanted is None or (wanted and wanted not in mount.options):
         return None

@@ -1,10 +1,9 @@
-"""The link /run/hvdocker/out, to which /out points. It points to the newest job of this container, but is not
-moved while the job that it points to still runs here. A running job holds a file lock, which cannot become
-stale.
+"""The link /run/hvdocker/out, to which /out in the container points. The link points to the output folder of the
+newest job of this container, but it is not moved while an older job that it points to still runs here. A running
+job holds a file lock, which cannot become stale.
 
-It is a link and not a mount for each job, because workers outlive jobs and a running container gets no new
-mounts. HVDOCKER_OUTPUT_DIR is always exact.
-"""
+It is a link and not a mount for each job, because workers outlive jobs and a running container gets no new mounts.
+HVDOCKER_OUTPUT_DIR always names the output folder of the rank's own job."""
 
 import fcntl
 import os
@@ -17,14 +16,14 @@ from inside.protocol import paths
 
 
 def hold_live(job: str, run: Path = paths.RUN) -> IO[bytes]:
-    """Mark this process as part of `job` for as long as the returned file is open."""
+    """Mark `job` as running in this container, by a lock that lasts as long as the returned file is open."""
     held = _open_lock(run, job)
     fcntl.flock(held, fcntl.LOCK_SH)
     return held
 
 
 def is_live(job: str, run: Path = paths.RUN) -> bool:
-    """Return whether a process in this container belongs to `job`."""
+    """Return whether a process in this container holds the lock of `job`, so that the job still runs here."""
     with _open_lock(run, job) as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -34,7 +33,8 @@ def is_live(job: str, run: Path = paths.RUN) -> bool:
 
 
 def point_out_to(job: str, run: Path = paths.RUN) -> bool:
-    """Point the link to `job`. Returns False if it stays with another job that still runs."""
+    """Point the link to the outputs of `job`. Returns False if the link stays with another job that still runs
+    here."""
     link = run / "out"
     with _one_at_a_time(run):
         other = _job_behind(link)

@@ -1,10 +1,9 @@
-"""The rank wrapper, which the launcher starts as each rank. It gives the command its environment, forwards
-its output, records how it ends, and makes sure that no rank outlives its launcher.
+"""The rank wrapper, which the launcher starts as each rank. It gives the command its environment, forwards its
+output, records how it ends, and makes sure that no rank outlives its launcher.
 
-It is two processes. The launcher ends a local rank by signalling the children of the process that it started,
-and freezes that process. So the outer process only guards, and the inner one does the work. If either is
-killed, the other still ends the command.
-"""
+The wrapper is two processes. The launcher ends a local rank by signalling the children of the process that it
+started, and freezes that process. So the outer process only guards, and the inner process does the work. If either
+is killed, the other still ends the command."""
 
 import os
 import signal
@@ -40,7 +39,8 @@ CHILDREN_GRACE_S = 1.0
 
 
 def main(arguments: Sequence[str], run: Path = paths.RUN) -> int:
-    """`rank JOB`: run this rank of the job and exit with the code of its command."""
+    """Run the program `rank JOB`: start the two processes of the wrapper, run this rank of the job, and return the
+    exit code of its command."""
     if len(arguments) != 1:
         print("usage: rank JOB", file=sys.stderr)
         return 2
@@ -58,12 +58,12 @@ def main(arguments: Sequence[str], run: Path = paths.RUN) -> int:
 
 
 def guard(inner: int, link: socket.socket) -> tuple[int, int | None]:
-    """Forward signals to the inner process; if it is killed, end the command that it left behind. Returns the
-    exit code, and the process id of that command (None if the inner process ended normally or had no command
-    yet)."""
+    """Forward signals to the inner process until it ends. If the inner process is killed, end the command that it
+    left behind; it sent the process id of the command over `link`. Returns the exit code, and the process id of
+    the command that had to be ended (None if there was none)."""
     for number in END_SIGNALS:
         signal.signal(number, lambda number, _frame: os.kill(inner, number))
-    # WNOWAIT keeps it a zombie, so that its process id is not reused while signals are still forwarded to it.
+    # WNOWAIT keeps the inner process a zombie: its process id is not reused while signals are still forwarded.
     os.waitid(os.P_PID, inner, os.WEXITED | os.WNOWAIT)
     for number in END_SIGNALS:
         signal.signal(number, signal.SIG_IGN)
@@ -79,7 +79,8 @@ def guard(inner: int, link: socket.socket) -> tuple[int, int | None]:
 
 
 def run_rank(name: str, guard_link: socket.socket, run: Path) -> int:
-    """Run the inner process: read the job, point /out to it, run the rank; return the exit code."""
+    """Do the work of the inner process: read job.json, point /out to the job's outputs, run the rank, return the
+    exit code. `guard_link` is the connection to the outer process."""
     become_subreaper()
     wakeups = SignalPipe((*END_SIGNALS, signal.SIGCHLD))
     try:
@@ -107,7 +108,7 @@ class Rank:
         self._pid: int | None = None
 
     def run(self) -> int:
-        """Start the command and wait for its end; return the exit code."""
+        """Start the command, wait for its end and report it; return the exit code."""
         interface = find_interface(self._job)
         image = read_image_env(self._run / paths.IMAGE_ENV.name)
         env = rank_env(self._job, image, os.environ, interface, self._run)
@@ -162,9 +163,9 @@ class Rank:
 
 
 def relays_of(child: Child, words: Sequence[bytes], log: RankLog) -> tuple[Relay, Relay]:
-    """Return the relays of the command's stdout and stderr to the launcher and to the log. stdout comes
-    first: if both have data at the same time, the last message of a failing command is more likely on
-    stderr."""
+    """Return the relays that forward the command's stdout and stderr to the launcher and to the log. stdout comes
+    first, so it is forwarded first if both have data at the same time: the last message of a failing command is
+    more likely on stderr."""
     out, err = child.process.stdout, child.process.stderr
     assert out is not None and err is not None
     return (
@@ -174,7 +175,8 @@ def relays_of(child: Child, words: Sequence[bytes], log: RankLog) -> tuple[Relay
 
 
 def find_interface(job: Job) -> str | None:
-    """Return the interface that has this host's training address. With None the launcher's choice stays."""
+    """Return the network interface that has this host's training address. If there is none, tell the user and
+    return None; the launcher's choice of interface then stays."""
     try:
         interface = interface_of(job.address)
     except (OSError, ValueError) as error:

@@ -1,5 +1,6 @@
-"""Forwards a stream of the command, masked, and keeps a copy. It never blocks: the caller polls for what each
-relay waits for, so signals and deadlines are handled even while the launcher does not read."""
+"""Forwards one output stream of the command to the launcher, with secrets masked, and keeps a copy. It never
+blocks: the caller polls for the event that each relay waits for, so signals and deadlines are handled even while
+the launcher does not read."""
 
 import os
 import select
@@ -12,7 +13,9 @@ MAX_WRITE = select.PIPE_BUF
 
 
 class Relay:
-    """From the command's pipe to one of our own streams. `keep` gets the same masked data as it arrives."""
+    """Copies from the command's pipe (`source`) to our own stdout or stderr (`target`). `keep` is called with the
+    same masked data. `is_between_lines`: the last byte that was taken ended a line. `read_bytes` counts the bytes
+    read from the command."""
 
     def __init__(self, source: int, target: int, masker: Masker, keep: Callable[[bytes], object] = len) -> None:
         self._source = source
@@ -27,16 +30,16 @@ class Relay:
 
     @property
     def is_done(self) -> bool:
-        """Whether the stream has ended and all of it is written."""
+        """Whether the stream has ended and all of its data is written."""
         return self._has_ended and not self._pending
 
     @property
     def is_writing(self) -> bool:
-        """Whether the relay waits to write."""
+        """Whether the relay has data that is not written yet."""
         return bool(self._pending)
 
     def interest(self) -> tuple[int, int]:
-        """Return the file and the event to poll for."""
+        """Return the file descriptor and the event to poll for: writing if data is pending, else reading."""
         return (self._target, select.POLLOUT) if self._pending else (self._source, select.POLLIN)
 
     def turn(self) -> None:
@@ -52,20 +55,21 @@ class Relay:
             self.cut()
 
     def cut(self) -> None:
-        """Stop reading, even if another process holds the pipe open."""
+        """Treat the stream as ended: read no more, even if another process holds the pipe open."""
         if not self._has_ended:
             self._has_ended = True
             self._take(self._masker.close())
 
     def insert(self, line: bytes) -> None:
-        """Send a line of our own. An unfinished line of the command is ended before it."""
+        """Send a line of the rank wrapper itself, such as a mark. If the command's last line is unfinished, end
+        that line first."""
         if self._is_heard:
             self._pending += line if self.is_between_lines else b"\n" + line
             self.is_between_lines = True
 
     def mute(self) -> None:
-        """Stop writing, because the launcher is gone. The stream is still read and kept, so that the command
-        does not block."""
+        """Stop writing to the launcher, because it is gone. The output of the command is still read and kept, so
+        that the command does not block."""
         self._is_heard, self._pending = False, b""
 
     def _take(self, data: bytes) -> None:

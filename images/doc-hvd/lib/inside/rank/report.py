@@ -17,7 +17,8 @@ from inside.runtime.child import ChildExit
 
 
 class Report:
-    """The reports of one rank."""
+    """Reports the start and the end of one rank. `who` identifies the rank in its marks and its record; `start` is
+    its start time."""
 
     def __init__(self, job: Job, rank: int, run: Path = paths.RUN) -> None:
         self._record = paths.logs_folder(job.name, run) / f"rank-{rank}.json"
@@ -30,8 +31,8 @@ class Report:
         write_stderr(encode_mark({"event": "rank-start", **self.who, "started": self.start, "interface": interface}))
 
     def ended(self, how: ChildExit, for_memory: bool = False, was_asked: bool = False) -> int:
-        """Report that the command has ended; `was_asked` says that we ended it. Returns the code to exit
-        with."""
+        """Report that the command has ended; return the code to exit with. `for_memory` says that memory ran out,
+        `was_asked` that the rank wrapper ended the command."""
         record = {
             **self.who,
             **how._asdict(),
@@ -51,16 +52,16 @@ class Report:
 
 
 def say_unbuffered(message: str) -> None:
-    """Write one line to the user."""
+    """Write a message to the user: one line on stderr, written at once."""
     write_stderr(message_line(message))
 
 
 def message_line(message: str) -> bytes:
-    """Return a message as a line with our prefix."""
+    """Return a message as a line with the prefix `hvdocker: `."""
     return f"hvdocker: {message}\n".encode("utf-8", "backslashreplace")
 
 
 def write_stderr(line: bytes) -> None:
-    """Write to stderr in one piece. It is ignored if the stream is closed."""
+    """Write the line to stderr in one piece. Errors are ignored, for example if stderr is closed."""
     with suppress(OSError):
         os.write(sys.stderr.fileno(), line)

@@ -16,8 +16,9 @@ MAX_CYCLE_CORES = 0.5
 
 
 class Usage(NamedTuple):
-    """`cpu_s` is all CPU time. `work_s` leaves out threads that may be Horovod's background cycle, so it
-    hardly grows while a rank only waits. The fields are keys of the beat mark."""
+    """CPU time and memory of a rank's processes. `cpu_s` is all CPU time in seconds. `work_s` leaves out threads
+    that may be Horovod's background cycle, so it hardly grows while a rank only waits. The field names are keys of
+    the heartbeat mark."""
 
     cpu_s: float
     work_s: float
@@ -25,8 +26,9 @@ class Usage(NamedTuple):
 
 
 class UsageMeter:
-    """Measures a rank's processes. CPU time never decreases: the time of a process that ended without being
-    waited for is remembered, or new work would stay invisible until it had caught up."""
+    """Measures the processes of a rank; `leader` is its command. CPU time never decreases: the time of a process
+    that ended without being waited for is remembered. Otherwise the sum would fall, and new work would not show
+    until the old sum was reached again."""
 
     def __init__(self, leader: int, proc: Path = PROC, clock: Callable[[], float] = time.monotonic) -> None:
         self._leader = leader
@@ -37,7 +39,7 @@ class UsageMeter:
         self._threads: dict[int, int] = {}
 
     def read(self) -> Usage:
-        """Return the usage up to now."""
+        """Return the CPU time that the rank has used so far, and its current memory."""
         members = session_and_descendants(self._leader, self._proc)
         total = sum(process.ticks + process.reaped_ticks for process in members)
         self._lost += max(0, self._last - total)
@@ -51,7 +53,7 @@ class UsageMeter:
         )
 
     def _worked(self, members: Sequence[Process]) -> int:
-        """Return the ticks since the last reading that cannot be Horovod's cycle."""
+        """Return the CPU ticks since the last reading, without threads that may be Horovod's background cycle."""
         now = {thread.pid: thread.ticks for process in members for thread in threads(process.pid, self._proc)}
         used = {tid: max(0, ticks - self._threads.get(tid, 0)) for tid, ticks in now.items()}
         reaped, before = sum(process.reaped_ticks for process in members), self._reaped

@@ -1,4 +1,4 @@
-"""Waits for a rank's command to end, and handles its output, signals and lost links meanwhile."""
+"""Waits for a rank's command to end. Meanwhile it handles the output of the command, signals and lost connections."""
 
 import os
 import select
@@ -22,7 +22,8 @@ MAX_DRAIN_BYTES = 1 << 20
 
 
 class RankWait:
-    """Ends the command on a signal, or when the launcher or the guard is gone."""
+    """Waits for a rank's command. It ends the command on a signal, or if the launcher or the guard (the outer
+    process of the rank wrapper) is gone. `has_sent_end` says that it has asked the command to end."""
 
     def __init__(
         self, wakeups: SignalPipe, guard_link: socket.socket, relays: tuple[Relay, ...], link_watch: LinkWatch
@@ -36,7 +37,7 @@ class RankWait:
         self.has_sent_end = False
 
     def keep(self, child: Child, beats: Heartbeat) -> None:
-        """Wait until the command has ended."""
+        """Wait until the command has ended. Meanwhile forward its output and send heartbeats."""
         while not child.has_ended():
             waits = [wait for wait in (child.wait_ms(), beats.wait_ms()) if wait is not None]
             _, lost = self._turn(min(waits))
@@ -50,8 +51,8 @@ class RankWait:
             beats.tick()
 
     def drain(self) -> None:
-        """Forward what the command wrote before it ended. A process that it left in another session may hold
-        its pipes open without end, so a short silence counts as the end of the stream."""
+        """Forward the output that the command wrote before it ended. A process that the command left in another
+        session may hold the pipes open without end, so a short silence counts as the end of the stream."""
         most = {relay: relay.read_bytes + MAX_DRAIN_BYTES for relay in self._relays}
         while not all(relay.is_done for relay in self._relays):
             is_writing = any(relay.is_writing for relay in self._relays)
@@ -68,7 +69,8 @@ class RankWait:
         child.end(number)
 
     def _turn(self, wait_ms: int | None) -> tuple[bool, bool]:
-        """Wait once; return whether anything happened before the timeout, and whether a link was lost."""
+        """Wait once for events and handle them. Return whether anything happened before the timeout, and whether
+        the connection to the launcher or to the guard was lost."""
         poll = select.poll()
         poll.register(self._wakeups.fd, select.POLLIN)
         for fd in self._links:
@@ -91,8 +93,8 @@ class RankWait:
         return is_short or bool(events), bool(lost) or self._is_unheard()
 
     def _is_unheard(self) -> bool:
-        """Return whether the connection to the launcher was found dead just now. sshd may have stopped
-        reading, so stdout and stderr are replaced: no later write may block."""
+        """Return whether the connection to the launcher was found dead just now. If so, replace stdout and stderr
+        by /dev/null: sshd may have stopped reading, and no later write may block."""
         self._link_watch.tick()
         if not self._link_watch.is_dead or self.launcher_is_gone:
             return False

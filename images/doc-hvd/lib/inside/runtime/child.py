@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 
 class StartError(Exception):
-    """The command did not start. `code` is the exit code that a shell would give."""
+    """The command did not start. `code` is the exit code that a shell would give: 127 if the command was not
+    found, 126 if it cannot be executed."""
 
     def __init__(self, message: str, code: int) -> None:
         super().__init__(message)
@@ -19,8 +20,9 @@ class StartError(Exception):
 
 
 class ChildExit(NamedTuple):
-    """How a command ended. `code` is 128 + `signal` if a signal ended it. Its fields are keys of the rank's
-    record."""
+    """How a command ended. If a signal ended it, `signal` is its number and `code` is 128 + `signal`; else
+    `signal` is None. `max_rss_kb` is the peak memory of the command. The field names are keys in the record of a
+    rank (rank-N.json)."""
 
     code: int
     signal: int | None
@@ -28,7 +30,8 @@ class ChildExit(NamedTuple):
 
 
 class Child:
-    """A running command. `end` sends SIGTERM, and SIGKILL follows after the grace (`tick`)."""
+    """A running command with its own process group. `end` asks the group to end with a signal; `tick` sends
+    SIGKILL if the command still runs `grace_s` seconds later."""
 
     def __init__(self, process: "subprocess.Popen[bytes]", grace_s: float) -> None:
         self.process = process
@@ -40,8 +43,8 @@ class Child:
         return self.process.pid
 
     def end(self, number: int = signal.SIGTERM) -> None:
-        """Signal the whole process group. Repeated calls send the signal again; the grace runs from the first
-        call."""
+        """Send a signal to the whole process group. Repeated calls send it again, but the time until SIGKILL runs
+        from the first call."""
         if self._kill_at is None:
             self._kill_at = time.monotonic() + self._grace_s
         kill_group(self.pid, number)
@@ -51,19 +54,22 @@ class Child:
         kill_group(self.pid, signal.SIGKILL)
 
     def wait_ms(self) -> int | None:
-        """Return how long a poll may wait before `tick` is due; None if nothing is planned."""
+        """Return how many milliseconds a poll may wait before `tick` has to be called; None if `end` was not
+        called."""
         if self._kill_at is None:
             return None
         return max(0, int((self._kill_at - time.monotonic()) * 1000) + 1)
 
     def tick(self) -> None:
-        """Kill the process group once the grace is over."""
+        """Kill the process group if the grace after `end` is over. Call this regularly until the command has
+        ended."""
         if self._kill_at is not None and time.monotonic() >= self._kill_at:
             self.kill()
             self._kill_at += 1
 
     def has_ended(self) -> bool:
-        """Return whether the command has ended. It is not reaped yet, so its group id cannot be reused."""
+        """Return whether the command has ended. It is not reaped here, so that its process id, which is also the
+        group id, cannot be reused before `reap`."""
         flags = os.WEXITED | os.WNOHANG | os.WNOWAIT
         return os.waitid(os.P_PID, self.pid, flags) is not None
 
@@ -81,7 +87,9 @@ class Child:
 def start(
     command: Sequence[str], env: Mapping[str, str], workdir: str, grace_s: float, output: int | None = None
 ) -> Child:
-    """Start `command`. With output=subprocess.PIPE its stdout and stderr are pipes. Raises StartError."""
+    """Start `command` in a new session, without standard input. With output=subprocess.PIPE its stdout and stderr
+    are pipes, else it inherits ours. `grace_s` is the time that `Child.end` leaves before SIGKILL. Raises
+    StartError."""
     try:
         process = subprocess.Popen(
             list(command),
@@ -98,7 +106,7 @@ def start(
 
 
 def start_error(command: Sequence[str], workdir: str, error: Exception) -> StartError:
-    """Return the error as a message, with the exit code that a shell would give."""
+    """Return a StartError with a message for the user and the exit code that a shell would give (126 or 127)."""
     name = command[0] if command else "(nothing)"
     if isinstance(error, OSError) and error.filename == workdir:
         return StartError(f"cannot enter the folder {workdir}: {error.strerror}", 126)
@@ -110,6 +118,6 @@ def start_error(command: Sequence[str], workdir: str, error: Exception) -> Start
 
 
 def kill_group(pid: int, number: int) -> None:
-    """Send a signal to a process group, which may be gone already."""
+    """Send a signal to a process group. A group that is already gone is ignored."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, number)

@@ -1,5 +1,5 @@
-"""Finds the network interface that has an address. It asks the kernel over netlink, because the older ioctl
-knows neither secondary addresses nor IPv6."""
+"""Finds the network interface that has a given IP address. It asks the kernel over netlink, because the older
+ioctl knows neither secondary addresses nor IPv6."""
 
 import ipaddress
 import os
@@ -17,7 +17,8 @@ ATTRIBUTE = struct.Struct("=HH")  # length, type
 
 
 def interface_of(address: str) -> str | None:
-    """Return the name of the interface that has `address`, or None. Raises OSError or ValueError."""
+    """Return the name of the interface that has the IP address, or None. Raises ValueError if `address` is not an
+    IP address, OSError if the kernel reports an error."""
     wanted = ipaddress.ip_address(address.split("%")[0]).packed
     for index, packed in addresses():
         if packed == wanted:
@@ -65,5 +66,6 @@ def parse_address(payload: bytes) -> tuple[int, bytes]:
 
 
 def aligned(length: int) -> int:
-    """Round up to four bytes, to which netlink pads."""
+    """Return `length` rounded up to a multiple of four, because netlink pads messages and attributes to four
+    bytes."""
     return (length + 3) & ~3

@@ -15,17 +15,19 @@ STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 class LoopMember(Protocol):
-    """An object that acts at certain times, or after a process has ended."""
+    """An object that the loop calls after every wait, so that it can act at its time or after a process has ended."""
 
     def due(self) -> float | None:
-        """Return when to act next, on the monotonic clock; None if nothing is planned."""
+        """Return the time (`time.monotonic`) of the next action, at which the loop wakes up; None if nothing is
+        planned."""
 
     def tick(self) -> None:
-        """Act if there is something to do. Called after every wait."""
+        """Act if there is something to do. The loop calls this after every wait."""
 
 
 class Loop:
-    """Waits for all members at once. `stop_requests` counts the SIGTERM and SIGINT received."""
+    """Waits for signals, watched files and the due times of all members at once. `stop_requests` counts the
+    SIGTERM and SIGINT signals received."""
 
     def __init__(self) -> None:
         self.stop_requests = 0
@@ -46,7 +48,8 @@ class Loop:
             self._poll.unregister(fd)
 
     def add(self, member: LoopMember) -> None:
-        """Add a member."""
+        """Add a member: from now on the loop wakes up when the member is due, and calls its `tick` after every
+        wait."""
         self._members.append(member)
 
     def remove(self, member: LoopMember) -> None:
@@ -55,7 +58,8 @@ class Loop:
             self._members.remove(member)
 
     def turn(self, until: float | None = None) -> None:
-        """Wait once, until `until` or the first event, and let every reader and member act on it."""
+        """Wait once, for an event, for the first member that is due, or until the time `until`. Then call the
+        readers of files with data, count stop requests, and call `tick` of every member."""
         for fd, _event in self._poll.poll(self._wait_ms(until)):
             read = self._readers.get(fd)
             if read:
@@ -70,7 +74,7 @@ class Loop:
             self.turn(deadline)
 
     def pause(self, seconds: float) -> None:
-        """Wait, but not longer than until a stop request."""
+        """Wait for `seconds`, or until there is a stop request."""
         self.run_until(lambda: self.stop_requests > 0, time.monotonic() + seconds)
 
     def _wait_ms(self, until: float | None) -> int | None:

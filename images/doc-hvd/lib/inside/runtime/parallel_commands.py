@@ -15,12 +15,13 @@ MAX_OUTPUT_BYTES = 8 << 20
 
 
 class ParallelCommands:
-    """Commands by name; a member of the loop. When the limit is reached, running commands are killed and
-    their output so far is kept."""
+    """Short commands that run at the same time; a member of the loop. `commands` maps a name to each command, and
+    `outputs` maps the name to its stdout. Commands that still run after `limit_s` are killed, and their output so
+    far is kept."""
 
     def __init__(self, loop: Loop, commands: Mapping[str, Sequence[str]], limit_s: float) -> None:
         self.outputs: dict[str, bytes] = dict.fromkeys(commands, b"")
-        # Exit codes of the commands that ended by themselves; killed and unstarted ones have none.
+        # Exit codes of the commands that ended by themselves. Commands that were killed or did not start have none.
         self.codes: dict[str, int] = {}
         self._loop = loop
         self._deadline = time.monotonic() + limit_s
@@ -71,7 +72,7 @@ class ParallelCommands:
         self._loop.watch(fd, partial(self._read, name, fd))
 
     def _read(self, name: str, fd: int) -> bool:
-        """Read the next piece; return whether there may be more."""
+        """Read the next piece of a command's stdout; return whether more may be available now."""
         try:
             data = os.read(fd, 1 << 16)
         except BlockingIOError:
@@ -95,8 +96,8 @@ class ParallelCommands:
 def run_parallel(
     loop: Loop, commands: Mapping[str, Sequence[str]], limit_s: float, obeyed: int = 0
 ) -> ParallelCommands:
-    """Run commands until all have ended or the limit is reached. A stop request ends the wait early, except
-    for the first `obeyed` ones."""
+    """Run the commands until all have ended or `limit_s` is over, then kill those that still run. A stop request
+    ends the wait early, except for the first `obeyed` stop requests, counted from the start of the supervisor."""
     queued = ParallelCommands(loop, commands, limit_s)
     loop.run_until(lambda: queued.is_done or loop.stop_requests > obeyed)
     queued.cancel()

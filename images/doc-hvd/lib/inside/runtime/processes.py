@@ -1,4 +1,5 @@
-"""Reads the processes of a rank from /proc: its session, and everything that came from it."""
+"""Reads processes from /proc, among them all processes of a rank: the session of its command and their
+descendants."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,8 +9,8 @@ PROC = Path("/proc")
 
 
 class Process(NamedTuple):
-    """One process. `ticks` is its CPU time, `reaped_ticks` that of children it has waited for, in clock
-    ticks."""
+    """One process or thread, as in /proc/PID/stat. `ticks` is its own CPU time and `reaped_ticks` the CPU time of
+    children that it has waited for, both in clock ticks. `rss_pages` is its resident memory in pages."""
 
     pid: int
     name: str
@@ -22,8 +23,8 @@ class Process(NamedTuple):
 
 
 def session_and_descendants(leader: int, proc: Path = PROC) -> list[Process]:
-    """Return the processes in the session of `leader` and their descendants in other sessions; `leader` comes
-    first."""
+    """Return the processes in the session of `leader`, and all their descendants, also those in other sessions.
+    `leader` comes first."""
     everyone = list(processes(proc))
     found = {process.pid: process for process in everyone if process.session == leader}
     while fresh := [one for one in everyone if one.parent in found and one.pid not in found]:
@@ -37,7 +38,7 @@ def threads(pid: int, proc: Path = PROC) -> Iterator[Process]:
 
 
 def processes(proc: Path = PROC) -> Iterator[Process]:
-    """Yield every visible process; those that end meanwhile are left out."""
+    """Yield every process in the folder `proc`. Processes that end meanwhile are left out."""
     try:
         folders = list(proc.iterdir())
     except OSError:
@@ -76,7 +77,7 @@ def command_line_of(pid: int, proc: Path = PROC) -> str:
 
 
 def catches_signal(pid: int, signal: int, proc: Path = PROC) -> bool:
-    """Return whether a process has a handler for the signal. Most signals end a process that has none."""
+    """Return whether a process has a handler for the signal. Without a handler, most signals end the process."""
     try:
         status = (proc / str(pid) / "status").read_text(encoding="utf-8", errors="replace")
     except OSError:

@@ -1,5 +1,5 @@
-"""A job's secrets: files that the controller put into this container, in a folder of the job. They are
-removed when the job ends."""
+"""Reads and removes a job's secrets. They are files that the controller put into this container, in a folder of
+the job. They are removed when the job ends."""
 
 import shlex
 import shutil
@@ -15,13 +15,13 @@ REMOVE_S = 5.0
 
 
 class SecretError(Exception):
-    """A secret of the job is missing in this container. `code` is the exit code of the rank."""
+    """A secret of the job cannot be read in this container. `code` is the exit code of the rank."""
 
     code = 2
 
 
 def read_secrets(job: str, names: Sequence[str], run: Path = paths.RUN) -> list[bytes]:
-    """Return the values of the secrets, for masking. Raises SecretError."""
+    """Return the values of the named secrets, so that they can be masked in the output. Raises SecretError."""
     folder = paths.secrets_folder(job, run)
     try:
         return [(folder / name).read_bytes() for name in names]
@@ -35,8 +35,8 @@ def remove_secrets(job: str, run: Path = paths.RUN) -> None:
 
 
 def remove_secrets_on_hosts(job: str, hosts: Sequence[str], programs: Path = paths.BIN) -> list[str]:
-    """Remove the job's secrets from the workers on other hosts, all at once; return the hosts where that
-    failed."""
+    """Remove the job's secrets from the workers on other hosts, on all hosts at once. Returns the hosts on which
+    the removal failed or took too long."""
     line = shlex.join(["rm", "-rf", "--", str(paths.secrets_folder(job))])
     words = [str(programs / "ssh"), "-o", "BatchMode=yes", "-o", f"ConnectTimeout={REMOVE_CONNECT_S}"]
     quiet = subprocess.DEVNULL

@@ -27,7 +27,7 @@ from inside.supervisor.record import Record
 
 # Ranks get the job's grace before they are killed; the launcher needs a little longer to report that.
 LAUNCHER_EXTRA_GRACE_S = 3.0
-# Errors that Horovod raises in a rank because another rank failed, or the network to it.
+# Errors that Horovod raises in a rank because another rank, or the network to another rank, failed.
 CONSEQUENCE_ERRORS = re.compile(r"HorovodInternalError|Horovod has been shut down|Horovod initialization failed")
 TRACEBACK_START = "Traceback (most recent call last):"
 # horovodrun's last output: the first process that failed, and its exit code one line further down.
@@ -38,22 +38,23 @@ NO_LAUNCHER = "this image has no {}: build it on doc-hvd:cpu, or install Horovod
 
 @dataclass(frozen=True)
 class AttemptContext:
-    """The objects that all runs of a job share."""
+    """The objects that all runs of a job share. `rule_matcher` applies the job's log rules. `lacks_hosts`
+    returns whether an elastic job has too few slots and is waiting for hosts."""
 
     job: Job
     layout: Layout
     loop: Loop
     record: Record
     rule_matcher: RuleMatcher
-    # Whether an elastic job has too few slots and is waiting for hosts.
     lacks_hosts: Callable[[], bool]
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a run ended. `was_hung`: the supervisor ended it because it hung. `was_given_up`: the supervisor
-    ended it because the ranks on its head fail at every start. `is_final`: the job is not restarted after
-    it."""
+    """How one run of the launcher ended. `code`: the exit code of the launcher. `was_stopped`: a stop was
+    requested. `was_hung`: the supervisor ended the run because it hung. `was_given_up`: the supervisor ended
+    the run because the ranks on the head fail at every start. `is_final`: the job is not restarted after this
+    run."""
 
     code: int
     was_stopped: bool = False
@@ -69,9 +70,9 @@ class Outcome:
 
 
 class Attempt:
-    """One run of the launcher. `may_go_on` says whether the job may be restarted if this run hangs.
-    `leads_nowhere` is called with the exit mark of each rank, and says whether to end the run because of
-    it."""
+    """One run of the launcher. `may_go_on` returns whether the job may be restarted if this run hangs.
+    `leads_nowhere` is called with the exit mark of each rank (the message that reports its end), and returns
+    whether to end the run because of this exit."""
 
     def __init__(
         self, context: AttemptContext, may_go_on: Callable[[], bool], leads_nowhere: Callable[[Mark], bool]
@@ -95,8 +96,9 @@ class Attempt:
         self._watch = HangWatch(loop, settings, context.record.rank_states.living, collect, self._hangs)
 
     def run(self, words: Sequence[str], is_alone: bool, restart: int) -> Outcome:
-        """Run the launcher with these words until it ends. `is_alone`: the run has only the head. `restart`:
-        how often the job was restarted before, for the environment of the ranks."""
+        """Run the launcher with the command line `words` until it ends. `is_alone`: the run can use no host
+        but the head. `restart`: how often the job was restarted before; ranks see this number in their
+        environment."""
         context = self._context
         env = launcher_env(read_image_env(context.layout.image_env), context.job.grace_s, restart)
         try:
@@ -119,7 +121,8 @@ class Attempt:
         return Outcome(code, was_stopped, self._was_hung, self._was_given_up, self._is_killed)
 
     def _report(self, mark: Mark) -> None:
-        """Handle a mark that a rank sent."""
+        """Handle a mark (a JSON message from a rank wrapper). A heartbeat goes to the hang watch. A start or
+        exit updates the rank states and the record."""
         now = time.monotonic()
         if mark.get("event") == "rank-beat":
             self._watch.idle_timer.beat(mark, now)
@@ -135,12 +138,14 @@ class Attempt:
         if mark.get("event") == "rank-exit" and self._leads_nowhere(mark):
             self._watch.close()
             self._was_given_up = self._pump is not None and self._pump.end()
-        # Computed after the call above, which may have dropped the host: its failure is then no cause.
+        # Computed after the call above, which may have dropped the host of this rank: a failure on a dropped
+        # host does not count as the cause.
         record.attempts[-1].first_failure = record.rank_states.first_failure()
         record.change()
 
     def _hear(self, rank: int, line: str) -> None:
-        """Handle a line that a rank wrote."""
+        """Handle a line that a rank wrote: pass it to the hang watch, look for exceptions in it, and apply
+        the log rules to it."""
         record, judge = self._context.record, self._context.rule_matcher
         now = time.monotonic()
         self._watch.idle_timer.note_line(rank, line, now)
@@ -156,7 +161,8 @@ class Attempt:
             record.change()
 
     def _on_line(self, line: str) -> None:
-        """Handle a line that the launcher itself wrote."""
+        """Handle a line of the launcher's own output. At its end horovodrun names the rank that failed first,
+        and that rank's exit code."""
         if found := FIRST_FAILED_RANK.fullmatch(line):
             self._first_gone = int(found[1])
         elif self._first_gone is not None and (found := FIRST_FAILED_CODE.fullmatch(line)):
@@ -171,7 +177,8 @@ class Attempt:
         record.change()
 
     def _hangs(self, hang: Hang) -> None:
-        """Act on a hang after its stacks were collected: wait, end the run, or end the job."""
+        """React to a hang as the job's `--on-hang` says: wait, end the run so that the job is restarted, or
+        end the job. Called after the stacks were collected."""
         then = self._context.job.resilience.on_hang
         if then == "restart" and not self._may_go_on():
             then = "kill"
@@ -187,10 +194,11 @@ class Attempt:
 
 
 def launcher_command(job: Job, layout: Layout, words: Sequence[str], is_alone: bool, search: str | None) -> list[str]:
-    """Return the launcher's command line, with the rank wrapper in place of the user's command. The user's
-    command is in job.json, so no shell on a remote host parses anything that the user typed. A run on the
-    head alone gets no network interface: there horovodrun insists on loopback, and naming an interface is an
-    error."""
+    """Return the launcher's command line: `words`, then the rank wrapper in place of the user's command. The
+    rank wrapper reads the user's command from job.json, so no shell on a remote host parses anything that the
+    user typed. If the run has only the head (`is_alone`), no network interface is named, because horovodrun
+    then requires loopback and rejects other interfaces. Raise StartError (127) if the launcher is not in the
+    PATH `search`."""
     launcher_path(words[0], search)
     interface = None if is_alone else head_interface(job)
     chosen = ["--network-interfaces", interface] if interface else []
@@ -206,7 +214,8 @@ def launcher_path(name: str, search: str | None) -> Path:
 
 
 def head_interface(job: Job) -> str | None:
-    """Return the interface that has the head's training address. With None the launcher chooses one."""
+    """Return the name of the network interface that has the head's training address. Return None if it cannot
+    be found; the launcher then chooses an interface."""
     try:
         return interface_of(job.head_address)
     except (OSError, ValueError):

@@ -1,6 +1,6 @@
-"""The list of hosts that Horovod Elastic may use. It holds the hosts of job.json, or those of the file
-that `up` writes, without dropped hosts and without hosts whose worker does not respond. `bin/discover`
-prints it."""
+"""The list of hosts that Horovod Elastic may use. It is made from the hosts in job.json, or from those in
+hosts.json once `up` has written that file. Dropped hosts and hosts whose worker does not respond are left
+out. Horovod gets the list from `bin/discover`, which prints it."""
 
 import json
 import os
@@ -21,8 +21,8 @@ FIRST_HOSTS_WAIT_S = 6.0
 
 
 class Discovery:
-    """Keeps the list of hosts up to date; a member of the loop. `left` is called with the name of every host
-    that leaves the list."""
+    """Keeps the list of hosts of an elastic job up to date; the event loop calls `due` and `tick`. `left` is
+    called with the name of every host that leaves the list."""
 
     def __init__(self, loop: Loop, layout: Layout, job: Job, left: Callable[[str], None]) -> None:
         self._loop = loop
@@ -44,8 +44,8 @@ class Discovery:
         self._sessions = Logins(loop, layout, self._changed)
 
     def gather(self) -> None:
-        """Start, and wait until every host of the job has answered, a few seconds have passed, or a stop is
-        requested."""
+        """Log in to the hosts and wait for them before the first run. The wait ends when every host of the
+        job has answered, after a few seconds, or when a stop is requested."""
         self._loop.add(self)
         self.tick()
         self._changed()
@@ -58,7 +58,8 @@ class Discovery:
             self._tell_shortage()
 
     def job_hosts(self) -> tuple[JobHost, ...]:
-        """Return the hosts that take part now, the head first: Horovod places rank 0 on the first host."""
+        """Return the hosts that can take part now: the head and all hosts with a working login. The head
+        comes first, because Horovod places rank 0 on the first host."""
         head = self._job.host
         inside = self._sessions.logged_in()
         others = [job_host for job_host in self._job_hosts if job_host.name != head and job_host.name in inside]
@@ -124,8 +125,8 @@ class Discovery:
             self._tell_shortage()
 
     def _tell_shortage(self) -> None:
-        """Say when the job has too few slots, and when it has enough again: Horovod waits for slots without a
-        message and then gives up."""
+        """Tell the user when the job has too few slots to go on, and when it has enough again. Horovod itself
+        waits for slots without a message and then gives up."""
         least = self._job.resilience.elastic.min_np if self._job.resilience.elastic else 0
         slots = total_slots(self.job_hosts())
         if (slots < least) == self.is_short:
@@ -173,7 +174,8 @@ class HostsFile:
 
 
 def parse_hosts(text: str) -> tuple[JobHost, ...]:
-    """Parse the text of hosts.json."""
+    """Return the hosts that the text of hosts.json lists. Raise ValueError, KeyError or TypeError if the text
+    is malformed."""
     return tuple(
         JobHost(str(host["name"]), str(host["address"]), int(host.get("slots", 1)))
         for host in json.loads(text)["hosts"]

@@ -1,5 +1,5 @@
-"""Drops hosts whose ranks fail at every start. Horovod Elastic would take such a host back without end, and
-without a message."""
+"""Drops a host from an elastic job if its ranks fail at every start. Horovod Elastic itself would use such a
+host again and again, without limit and without a message."""
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -17,8 +17,9 @@ FAILED_REPEATEDLY = "a rank failed {} times in a row within a minute of its star
 
 @dataclass(frozen=True)
 class DroppedHost:
-    """A host whose ranks failed too often. `then` is `drop`, or `end` for the head: a job cannot run without
-    its head, so the run is ended."""
+    """A host whose ranks failed too often. `times`: the number of failures in a row. `how`: how the last of
+    these ranks ended, as text. `then`: what was done, `drop` (the host was dropped) or `end` (the host is the
+    head, which a job cannot run without, so the run was ended)."""
 
     host: str
     times: int
@@ -30,8 +31,8 @@ class DroppedHost:
 
 
 class FailingHosts:
-    """Counts, for each host, quick failures in a row. `drop` is called with a host that takes no further
-    part."""
+    """Counts quick failures in a row on each host: ranks that failed within a minute of their start. `drop`
+    is called with the name of a host that failed too often; it is not called for the head."""
 
     def __init__(self, head: str, drop: Callable[[str], None]) -> None:
         self.dropped: dict[str, DroppedHost] = {}
@@ -44,12 +45,14 @@ class FailingHosts:
         self._counts.clear()
 
     def reset(self, host: str) -> None:
-        """Reset the count of a host that left: it may come back repaired, or as another machine."""
+        """Reset the failure count of a host, because a rank ran long enough there, or because the host left
+        the job: it may come back repaired, or as another machine."""
         self._counts.pop(host, None)
 
     def note_exit(self, mark: Mark, is_own: bool) -> bool:
-        """Note that a rank ended; `is_own` says that it failed by itself, first in its round and not because
-        it was ended. Returns True if the head has failed too often, so the run is to be ended."""
+        """Note the end of a rank, reported by its exit mark. `is_own`: the rank was the first that failed,
+        and did not fail because of another rank or because it was asked to end. Return True if the head has
+        failed too often, so that the run has to be ended."""
         host = str(mark.get("host"))
         if (mark.get("seconds") or 0) >= QUICK_FAILURE_S:
             self.reset(host)
@@ -60,7 +63,8 @@ class FailingHosts:
         return False
 
     def _strike(self, host: str, how: str) -> bool:
-        """Drop the host, or return True if it is the head."""
+        """Drop a host that failed too often. The head cannot be dropped: return True for the head, else
+        False. `how`: how the last rank on the host ended."""
         times, is_head = self._counts.pop(host), host == self._head
         self.dropped[host] = DroppedHost(host, times, how, "end" if is_head else "drop")
         again = FAILED_REPEATEDLY.format(times, how)

@@ -1,5 +1,5 @@
-"""Questions to the workers of a job over ssh: which of them respond, and whether ranks of an ended run still
-run there."""
+"""Asks the workers of a job over ssh: which of them respond, whether ranks of an ended run still run there,
+and how a rank ended."""
 
 import json
 import shlex
@@ -11,7 +11,8 @@ from inside.protocol.layout import Layout
 from inside.runtime.loop import Loop
 from inside.runtime.parallel_commands import run_parallel
 
-# Limit for all hosts together. One login takes at most CONNECT_S, unless its sshd hangs after accepting it.
+# Limit for all hosts together. One login takes at most CONNECT_S, unless the sshd hangs after it has accepted
+# the connection.
 PROBE_S = 8.0
 # Bytes read from the end of a rank's log: a traceback can be long.
 MAX_LOG_TAIL_BYTES = 16384
@@ -39,10 +40,10 @@ def wait_for_old_ranks(
 
 
 def hosts_with_leftover_ranks(loop: Loop, layout: Layout, job: str, hosts: Sequence[str], wait_s: float) -> list[str]:
-    """Wait up to `wait_s` for the ranks of an ended job; return the hosts where some still run. The
-    launcher ends a rank on another host by closing its connection, and does not wait for the rank to end.
-    The first stop request does not interrupt this, whether it ended the job or came after a failure; the
-    second does."""
+    """Wait up to `wait_s` until the ranks of an ended job have ended; return the hosts on which ranks still
+    run. The launcher ends a rank on another host only by closing its connection, and does not wait for the
+    rank to end. The first stop request does not interrupt the wait, because it may be the request that ended
+    the job; the second stop request does."""
     line = shlex.join(check_gone_words(layout, job, wait_s))
     commands = {host: layout.ssh(host, line) for host in hosts}
     parallel = run_parallel(loop, commands, wait_s + PROBE_S, obeyed=1)
@@ -52,8 +53,10 @@ def hosts_with_leftover_ranks(loop: Loop, layout: Layout, job: str, hosts: Seque
 def read_rank_end(
     loop: Loop, layout: Layout, job: str, where: tuple[int, str], is_here: bool, wait_s: float
 ) -> dict[str, Any]:
-    """Return how a rank ended, from the record that its wrapper wrote on its host, with the end of its log as
-    `said`. `is_here`: the rank's host is the head. Returns an empty dict if the record cannot be read."""
+    """Wait up to `wait_s` until the job's ranks on one host have ended, and return how one of them ended.
+    `where`: the rank and its host. `is_here`: this host is the head. The result is the content of
+    rank-N.json, which the rank wrapper writes on its host, and the end of the rank's log with the key `said`.
+    It is empty if rank-N.json cannot be read. Values are `Any` because they come from parsed JSON."""
     rank, host = where
     record = paths.logs_folder(job, layout.run) / f"rank-{rank}.json"
     words = [

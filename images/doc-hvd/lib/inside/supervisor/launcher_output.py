@@ -15,8 +15,10 @@ DRAIN_SILENCE_S = 0.5
 
 
 class LauncherOutput:
-    """The output of one run of the launcher; a member of the loop meanwhile. `report` gets the marks, `hear`
-    the lines of ranks, `on_line` the launcher's own lines. `host_prefix` rewrites the prefix of a rank's line."""
+    """Reads and forwards the output of one run of the launcher; until the run ends, the event loop calls
+    `due` and `tick`. `report` gets the marks (JSON messages from rank wrappers), `hear` the lines of ranks,
+    `on_line` the launcher's own lines. `host_prefix` rewrites the prefix that the launcher puts before a
+    rank's line, to show the host."""
 
     def __init__(
         self,
@@ -57,8 +59,8 @@ class LauncherOutput:
         return self._child.reap().code
 
     def end(self) -> bool:
-        """End the launcher because the run cannot succeed, not because a stop was requested. Returns False if
-        it has already ended."""
+        """End the launcher because the run cannot succeed. This does not set `was_stopped`, which means that
+        a stop was requested. Return False if the launcher has already ended."""
         if self._child.has_ended():
             return False
         self._child.end()

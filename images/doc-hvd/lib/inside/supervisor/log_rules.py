@@ -14,7 +14,7 @@ MAX_SHOWN_CHARS = 500
 
 @dataclass(frozen=True)
 class MatchedLine:
-    """A line that matched a rule. `host` is None where the rank's host is not known."""
+    """An output line of a rank that matched a log rule. `host` is None if the rank's host is not known."""
 
     rule: Rule
     rank: int
@@ -31,9 +31,9 @@ class MatchedLine:
 
 
 class RuleMatcher:
-    """Applies the rules of a job and keeps the results. `drop` is called with a host that takes no further
-    part from now on. It is None for a job that is not elastic: such a job leaves a host out only at its next
-    restart."""
+    """Applies the log rules of a job and keeps the matches. `drop` is called with the name of a host that the
+    job stops using at once. `drop` is None for a job that is not elastic, because such a job leaves a host
+    out only at its next restart."""
 
     def __init__(self, rules: Iterable[Rule], head: str, drop: Callable[[str], None] | None) -> None:
         self.dropped: dict[str, MatchedLine] = {}
@@ -44,7 +44,8 @@ class RuleMatcher:
         self._spared: set[tuple[str, str | None]] = set()
 
     def left_out(self, hosts: Collection[str]) -> tuple[MatchedLine, ...]:
-        """Return the matches that explain which hosts are missing from a run on `hosts`."""
+        """Return the matches that dropped hosts which are not in `hosts`. They explain why these hosts are
+        missing from a run on `hosts`."""
         return tuple(match for host, match in self.dropped.items() if host not in hosts)
 
     def match_line(self, rank: int, line: str, host_of: Callable[[int], str | None]) -> bool:
@@ -79,7 +80,8 @@ class RuleMatcher:
         self._drop(host)
 
     def _spare(self, match: MatchedLine) -> None:
-        """Say once why a host is not dropped."""
+        """Tell the user why a match does not drop a host: the host is the head, or is not known. This is said
+        once for each rule and host."""
         case = (match.rule.pattern, match.host)
         if case in self._spared:
             return
@@ -89,7 +91,7 @@ class RuleMatcher:
 
 
 class CompiledRules:
-    """The compiled rules of a job."""
+    """The log rules of a job with their compiled patterns, without rules that do not compile."""
 
     def __init__(self, rules: Iterable[Rule]) -> None:
         self._rules = [(rule, pattern) for rule in rules if (pattern := compile_rule(rule))]
@@ -102,8 +104,8 @@ class CompiledRules:
 
 
 def compile_rule(rule: Rule) -> "re.Pattern[str] | None":
-    """Compile a rule. The controller has checked it; a rule that still fails to compile is reported and
-    ignored."""
+    """Return the compiled pattern of a log rule. The controller has already checked the pattern; if it still
+    does not compile here, tell the user and return None."""
     try:
         return re.compile(rule.pattern)
     except (re.error, RecursionError, OverflowError) as error:

@@ -1,5 +1,5 @@
-"""One long-lived ssh login to each host; its end shows that the host is gone. Repeated probes would show the
-same, but would fill the log of every sshd."""
+"""Keeps one long-lived ssh login to each host of an elastic job. The end of a login shows that its host is
+gone. Repeated short logins would show the same, but would fill the log of every sshd."""
 
 import os
 import signal
@@ -34,7 +34,8 @@ class Login:
         return self._due
 
     def tick(self) -> None:
-        """Notice that the login has ended, or start it when that is due."""
+        """End a login that was lost or has not succeeded in time, or start the login when its next try is
+        due."""
         if self._process and self._process.poll() is not None:
             self._end()
         if self._due is not None and time.monotonic() >= self._due:

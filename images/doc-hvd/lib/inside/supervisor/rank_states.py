@@ -1,5 +1,5 @@
-"""What the ranks of one run have reported, and which of them failed first. Reports are ordered by their
-arrival, because the clocks of hosts may differ. Pure: opens nothing."""
+"""Keeps what the ranks of one run have reported, and finds the rank that failed first. Reports are ordered by
+their arrival, because the clocks of hosts may differ. Pure: opens nothing."""
 
 import signal
 from collections.abc import Mapping
@@ -9,19 +9,22 @@ from inside.protocol.marks import Mark
 
 LONG_AGO = float("-inf")
 SSH_FAILED = 255
-# From an exception to the end of its rank. In between the rank may wait for all other ranks, in Horovod's
-# shutdown.
+# The longest time from an exception to the end of the rank that raised it. In between, the rank may wait for
+# all other ranks in Horovod's shutdown.
 EXCEPTION_TO_EXIT_S = 60.0
 
 RankKey = tuple[int, str | None]
 
 
 class RankStates:
-    """The marks of one run. A rank is identified by number and host: under Horovod Elastic a new process may
-    get the number with which an older process on another host was started."""
+    """The states of the ranks of one run, from their marks (JSON messages that report the start and the exit
+    of a rank). A rank is identified by number and host, because under Horovod Elastic a new process may get
+    the number with which an older process on another host was started. `expected`: the planned host of each
+    rank. `first_np`: how many ranks an elastic job begins with; None for a job that is not elastic."""
 
     def __init__(self, expected: Mapping[int, str] | None = None, first_np: int | None = None) -> None:
-        # Where ranks will be, if known: a line of a rank may arrive before the mark of its start.
+        # The planned host of each rank, if known. It is needed for a line that arrives before the start mark of
+        # its rank.
         self._expected = expected or {}
         # How many ranks an elastic job begins with; later starts are restarts. None if the job is not
         # elastic.
@@ -37,7 +40,8 @@ class RankStates:
         self._missed: int | None = None
 
     def add(self, mark: Mark) -> None:
-        """Note one mark. A rank that starts again replaces its earlier state."""
+        """Update the state of a rank from its start or exit mark. A rank that starts again replaces its
+        earlier state."""
         event, rank = mark.get("event"), mark.get("rank")
         if not isinstance(rank, int):
             return
@@ -52,15 +56,16 @@ class RankStates:
         elif event == "rank-exit":
             self._exits.append(words)
             known = self._ranks.get(key, words)
-            # Otherwise a newer process has this number, and an older one ended late.
+            # If the start times differ, this is the late exit of an older process: a newer process has its number.
             if words.get("started", known.get("started")) == known.get("started"):
                 self._ranks[key] = {**known, **words}
                 self._living.pop(key, None)
 
     def _begin(self, host: str) -> None:
-        """Note the start of a rank. A start beyond the first `first_np` ranks of an elastic job shows that
-        the job has survived all earlier exits and losses, so these are cleared. A slow start among the first
-        ranks shows nothing: another of them may have failed at once."""
+        """Note that a rank has started on `host`. A start after the first `first_np` starts of an elastic job
+        shows that the job has survived all earlier exits and lost hosts, so these no longer count as the
+        cause of a later failure. A late start among the first `first_np` does not show this, because another
+        of these ranks may have failed at once."""
         self._starts += 1
         self._lost.pop(host, None)
         if self._first_np is not None and self._starts > self._first_np and (self._exits or self._lost):
@@ -80,8 +85,8 @@ class RankStates:
         self._dropped.add(host)
 
     def lost_before(self, moment: float) -> set[str]:
-        """Return the hosts that were lost before `moment` or before a later start of ranks, and have had no
-        rank since."""
+        """Return the lost hosts that were lost before time `moment`, or whose loss the job has survived
+        because ranks were started later. Hosts on which a rank has started since are left out."""
         return {host for host, when in self._lost.items() if when < moment}
 
     def ranks(self) -> list[Mark]:
@@ -97,28 +102,31 @@ class RankStates:
         return list(dict.fromkeys(str(host) for _rank, host in self._ranks if host is not None))
 
     def living(self) -> list[tuple[int, str]]:
-        """Return number and host of every rank that has not reported its end."""
+        """Return number and host of every rank that has started and not reported its end, except on lost
+        hosts."""
         return sorted((rank, str(host)) for rank, host in self._living if host is not None)
 
     def host_of(self, rank: int) -> str | None:
-        """Return the host of a rank, by its last start or else by the placement. None if it is unknown, or if
-        two processes have that number."""
+        """Return the host of a rank: that of the running process with this number, else that of an ended
+        process, else the planned host. Return None if the host is unknown, or if two running processes have
+        this number."""
         living = [host for number, host in self._living if number == rank]
         known = living or [host for number, host in self._ranks if number == rank][-1:]
         return known[0] if len(known) == 1 else None if known else self._expected.get(rank)
 
     def note_consequence(self, rank: int) -> None:
-        """Note that, by its own output, this rank fails because another rank failed."""
+        """Note that the output of this rank shows that it fails because another rank failed."""
         self._followers.add(rank)
 
     def note_exception(self, rank: int, now: float) -> None:
-        """Note that, by its own output, this rank raised an exception of any kind."""
+        """Note that the output of this rank showed an exception (of any kind) at time `now`."""
         self._cries[rank] = now
 
     def suspected_cause(self, now: float) -> RankKey | None:
-        """Return a rank that raised an exception recently but never reported its end, if every reported
-        failure is only a consequence of another. Its peers ended faster, and the launcher closed its
-        connection. None if there is no such rank."""
+        """Return the rank that probably caused the failure but never reported its end: a rank that raised an
+        exception recently, while every reported failure is only a consequence of another failure. This
+        happens if the other ranks end sooner and the launcher then closes the connection of the rank that
+        raised. Return None if there is no such rank."""
         first = self.first_failure()
         if first is None or first["rank"] not in self._followers:
             return None
@@ -126,14 +134,15 @@ class RankStates:
         return next((key for key in self._living if key[0] in crying), None)
 
     def is_of_this_start(self, end: Mark) -> bool:
-        """Return whether a record of a rank's end belongs to the process that was started last."""
-        known = self._ranks.get((end.get("rank"), end.get("host")))  # type: ignore[arg-type]  # foreign words
+        """Return whether `end`, the record of a rank's end, belongs to the process that was started last
+        under this rank number on this host. An older process may have left the record."""
+        known = self._ranks.get((end.get("rank"), end.get("host")))  # type: ignore[arg-type]  # values from JSON
         return known is not None and known.get("started") == end.get("started")
 
     def note_first_failed(self, rank: int, code: int) -> None:
-        """Note that the launcher names this rank as the first that failed, with this code. If the rank has
-        not reported its own end, either its wrapper was killed, or its host is gone and the code is ssh's own
-        (255)."""
+        """Note that the launcher names this rank as the first that failed, with exit code `code`. This is
+        ignored if the rank has reported its own end. Otherwise code 255, which is ssh's own, means that its
+        host may be gone; any other code means that its wrapper was killed, and is noted as the rank's exit."""
         host = next((host for number, host in self._living if number == rank), None)
         if host is None:
             return
@@ -144,29 +153,30 @@ class RankStates:
             self.add({"event": "rank-exit", "rank": rank, "host": host, "code": code, "signal": number})
 
     def vanished_host(self) -> str | None:
-        """Return the host of the rank that the launcher named with ssh's own code, if that rank never
-        reported its end and no other rank failed by itself; else None."""
+        """Return the host of the rank that the launcher named as failed with ssh's own exit code 255. Return
+        None if there is no such rank, if it has reported its end, or if another rank failed by itself."""
         first = self.first_failure()
         if self._missed is None or (first is not None and not self.is_consequence(first)):
             return None
         return next((host for rank, host in self._living if rank == self._missed), None)
 
     def first_failure(self) -> Mark | None:
-        """Return the mark of the rank that failed first, by arrival; None if none failed. Ranks that failed
-        as a consequence of another, or were ended because of it, come last: marks from several hosts may
-        overtake each other."""
+        """Return the exit mark of the rank that failed first, by arrival; None if no rank failed. A failure
+        that is a consequence (see `is_consequence`) is returned only if there is no other failure, because
+        marks from several hosts may overtake each other."""
         failed = [mark for mark in self._exits if mark.get("code")]
         return min(failed, key=self.is_consequence, default=None)
 
     def is_root_failure(self, mark: Mark) -> bool:
-        """Return whether this exit is the first failure of the run, and was not caused by another rank's."""
+        """Return whether this exit mark is the first failure of the run and is not a consequence of another
+        failure."""
         first = self.first_failure()
         if first is None or self.is_consequence(first):
             return False
         return first == {name: value for name, value in mark.items() if name != "event"}
 
     def is_consequence(self, mark: Mark) -> bool:
-        """Return whether a rank ended because another did, because it was asked to end, or on a host that was
-        dropped since: the job goes on without that host."""
+        """Return whether a rank's exit is not the cause of a job's failure: the rank failed because another
+        rank failed, it was asked to end, or its host was dropped and the job goes on without that host."""
         is_asked = bool(mark.get("asked")) or mark.get("signal") == signal.SIGTERM
         return is_asked or mark["rank"] in self._followers or mark.get("host") in self._dropped

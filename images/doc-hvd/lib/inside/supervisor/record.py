@@ -24,7 +24,10 @@ WRITE_DELAY_S = 0.5
 
 @dataclass
 class AttemptRecord:
-    """One run of the launcher. Its fields are keys in record.json."""
+    """One run of the launcher, numbered from 1. The fields are keys in record.json; times are seconds since
+    the epoch. `np`: how many ranks the launcher was told to start. `launcher_code`: the launcher's exit code.
+    `first_failure`: the exit mark (the message that reports a rank's end) of the rank that failed first.
+    `lost_hosts`: hosts that stopped responding during the run."""
 
     number: int
     started: float
@@ -37,8 +40,8 @@ class AttemptRecord:
 
 
 class Record:
-    """The state of the job as written to record.json; a member of the loop. The container's exit code, not
-    this file, is the final word on how the job ended."""
+    """The state of a job, as written to record.json; the event loop calls `due` and `tick`. The exit code of
+    the master container, not this file, is the final word on how the job ended."""
 
     def __init__(self, job: Job, layout: Layout, versions: Mapping[str, str]) -> None:
         self.attempts: list[AttemptRecord] = []
@@ -58,11 +61,12 @@ class Record:
 
     @property
     def restarts(self) -> int:
-        """How many restarts have been used."""
+        """How often this master has restarted the job."""
         return max(0, len(self.attempts) - 1)
 
     def begin(self, np: int, hosts: Sequence[str], rank_states: RankStates) -> AttemptRecord:
-        """Add the next run, with new rank states."""
+        """Add a run of the launcher with `np` ranks on `hosts`, and write the record. `rank_states` replaces
+        the rank states of the last run."""
         self.rank_states = rank_states
         self.attempts.append(AttemptRecord(len(self.attempts) + 1, time.time(), np, list(hosts)))
         self.write()
@@ -75,7 +79,8 @@ class Record:
         return EXIT_CODES[state]
 
     def change(self) -> None:
-        """Schedule a write after a change."""
+        """Schedule a write of record.json, because something has changed. Changes that follow each other
+        quickly are written together."""
         if self._due is None:
             self._due = time.monotonic() + WRITE_DELAY_S
 
@@ -100,7 +105,7 @@ class Record:
                     say(f"cannot write {path}: {error}")
 
     def as_json(self) -> dict[str, Any]:  # Any: JSON
-        """Return the whole record."""
+        """Return the content of record.json. Values are `Any` because they become JSON."""
         last = self.attempts[-1] if self.attempts else None
         return {
             "job": self._job.name,

@@ -17,13 +17,14 @@ LONG_RUN_S = 60.0
 
 
 def may_restart(resilience: Resilience, used: int, is_stopped_by_rule: bool) -> bool:
-    """Return whether a failed run is followed by a restart. `used`: restarts so far."""
+    """Return whether a failed run may be followed by a restart. `used`: the restarts so far.
+    `is_stopped_by_rule`: a log rule has forbidden further restarts."""
     return used < resilience.restarts and not is_stopped_by_rule
 
 
 def restart_pause_s(run_seconds: Sequence[float]) -> float:
-    """Return the seconds to wait before a restart, given how long each run lasted: 1, 2, 4 … 30 while runs
-    fail quickly."""
+    """Return the seconds to wait before a restart. `run_seconds`: how long each run so far lasted. The pause
+    is 1 s, and doubles up to 30 s with every further run in a row that lasted less than a minute."""
     quick = 0
     for seconds in reversed(run_seconds):
         if seconds >= LONG_RUN_S:
@@ -35,7 +36,8 @@ def restart_pause_s(run_seconds: Sequence[float]) -> float:
 def remaining_hosts(
     job_hosts: Sequence[JobHost], head: str, answering: Collection[str], dropped: Collection[str]
 ) -> tuple[JobHost, ...]:
-    """Return the hosts of the next run. The head always takes part: the supervisor runs on it."""
+    """Return the hosts of the next run: those that respond (`answering`) and are not dropped. The head always
+    takes part, because the supervisor runs on it."""
     return tuple(
         job_host
         for job_host in job_hosts
@@ -44,15 +46,16 @@ def remaining_hosts(
 
 
 def launcher_words(launcher: Sequence[str], job_hosts: Sequence[JobHost]) -> list[str]:
-    """Return the launcher's words with these hosts in place of its own. Hosts are given by address, because
-    horovodrun takes a name that does not resolve to a local address for a remote host."""
+    """Return the launcher's command line with `job_hosts` as its hosts, and with `-np` set to their slots.
+    Hosts are given by address, because horovodrun treats a host as remote unless its name resolves to a local
+    address."""
     hosts = ",".join(f"{job_host.address}:{job_host.slots}" for job_host in job_hosts)
     return with_flag_value(with_flag_value(launcher, "-np", str(total_slots(job_hosts))), "-H", hosts)
 
 
 def elastic_launcher_words(launcher: Sequence[str], min_np: int, slots: int) -> list[str]:
-    """Return the launcher's words with `-np` lowered to the slots that exist, but not below `min_np`. Horovod
-    begins with -np ranks, and would wait minutes for slots that do not exist."""
+    """Return the launcher's command line with `-np` lowered to the number of slots that exist, but not below
+    `min_np`. Horovod Elastic begins with `-np` ranks, and would wait minutes for slots that do not exist."""
     wanted = flag_value(launcher, "-np")
     if wanted is None:
         return list(launcher)
@@ -60,8 +63,8 @@ def elastic_launcher_words(launcher: Sequence[str], min_np: int, slots: int) -> 
 
 
 def initial_rank_count(np: int, slots: int, max_np: int | None) -> int:
-    """Return how many ranks an elastic job begins with: Horovod waits for `np` slots, then uses all slots
-    there are."""
+    """Return how many ranks an elastic job begins with. Horovod waits until there are `np` slots, then uses
+    all existing slots, up to `max_np`."""
     return max(np, slots if max_np is None else min(slots, max_np))
 
 
@@ -72,14 +75,16 @@ def elastic_timeout_s(launcher: Sequence[str]) -> float:
 
 
 def loss_is_cause_within_s(launcher: Sequence[str], is_own_failure: bool) -> float:
-    """Return for how long a lost host may be the cause of an elastic job's failure. If no rank fails by
-    itself, the job may wait until Horovod's timeout ends it; a rank that fails by itself long after the loss
-    has another cause."""
+    """Return for how many seconds after its loss a host may be the cause of an elastic job's failure. If a
+    rank failed by itself (`is_own_failure`), this is short, because such a failure long after the loss has
+    another cause. Otherwise Horovod's timeout is added, because the job may have waited for slots until that
+    timeout ended it."""
     return HOST_LOSS_DELAY_S if is_own_failure else HOST_LOSS_DELAY_S + elastic_timeout_s(launcher)
 
 
 def with_flag_value(words: Sequence[str], flag: str, value: str) -> list[str]:
-    """Return the words with another value for a flag; unchanged if the flag is not among them."""
+    """Return the command line `words` with `value` as the value of `flag`. The words are unchanged if they do
+    not contain the flag."""
     found = list(words)
     if flag in found[:-1]:
         found[found.index(flag) + 1] = value
@@ -87,7 +92,7 @@ def with_flag_value(words: Sequence[str], flag: str, value: str) -> list[str]:
 
 
 def flag_value(words: Sequence[str], flag: str) -> str | None:
-    """Return the value of a flag, or None."""
+    """Return the value of `flag` in the command line `words`, or None if the flag is not there."""
     return words[words.index(flag) + 1] if flag in words[:-1] else None
 
 
@@ -102,22 +107,24 @@ def hosts_by_rank(job_hosts: Sequence[JobHost]) -> dict[int, str]:
 
 
 def restart_sentence(run: int, why: str, job_hosts: Sequence[JobHost], resilience: Resilience, used: int) -> str:
-    """Return the message for the `used`th restart of this master. `first_restart` counts those of earlier
-    masters."""
+    """Return the message that announces a restart after run number `run` failed. `used`: the number of this
+    restart, counted within this master. `resilience.first_restart` adds the restarts that were made before
+    this master."""
     hosts = ",".join(f"{job_host.name}:{job_host.slots}" for job_host in job_hosts)
     number, most = resilience.first_restart + used, resilience.first_restart + resilience.restarts
     return f"run {run} {why}; running it again on {hosts} (restart {number} of {most})"
 
 
 def describe_failure(first: Mark | None, launcher_code: int) -> str:
-    """Describe why a run failed."""
+    """Return why a run failed, as words for a message: how the first failed rank ended, or the launcher's
+    exit code if no rank reported a failure (`first` is None)."""
     if first is None:
         return f"failed (the launcher: exit code {launcher_code})"
     return f"failed (rank {first['rank']} on {first.get('host', '?')}: {describe_exit(first)})"
 
 
 def describe_exit(mark: Mark) -> str:
-    """Describe how a rank ended."""
+    """Return how a rank ended, as words for a message: out of memory, a signal, or an exit code."""
     if mark.get("oom"):
         return "out of memory"
     number = mark.get("signal")

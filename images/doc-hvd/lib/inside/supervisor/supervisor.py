@@ -137,8 +137,9 @@ class Supervisor:
         return launcher_words(launcher, job_hosts) if job_hosts != self._job.hosts else list(launcher)
 
     def _settle(self, attempt: AttemptRecord, outcome: Outcome) -> None:
-        """Note how the run ended and which hosts were lost. A rank that failed because a peer's host is gone
-        stays the first failure in the record; the message to the user names the lost host."""
+        """Complete the record of a run that has ended: how it ended, the first failure, and the lost hosts.
+        If a rank failed because another host is gone, that rank stays the first failure in the record, but
+        the message to the user names the lost host."""
         attempt.finished, attempt.launcher_code = time.time(), outcome.code
         attempt.hosts = list(dict.fromkeys([*attempt.hosts, *self._record.rank_states.hosts()]))
         self._record.write()
@@ -150,26 +151,27 @@ class Supervisor:
         self._record.write()
 
     def _find_unreported_failure(self, attempt: AttemptRecord) -> None:
-        """Find a failure that never reached us. A rank that raises an exception first shuts Horovod down, its
-        peers fail because of that and may end sooner, and the launcher then closes the connection of the rank
-        that raised. So if all reported failures are consequences, read the end of the rank that raised from
-        its own host."""
+        """Find the failure that caused the others, if its rank never reported its end. A rank that raises an
+        exception first shuts Horovod down. The other ranks fail because of that and may end sooner, and the
+        launcher then closes the connection of the rank that raised. So if all reported failures are
+        consequences, read from that rank's own host how it ended."""
         rank_states = self._record.rank_states
         if (suspect := rank_states.suspected_cause(time.monotonic())) is None:
             return
         rank, host = suspect[0], str(suspect[1])
         is_here, wait_s = host == self._job.host, self._job.grace_s + EXTRA_GRACE_S
         end = read_rank_end(self._loop, self._layout, self._job.name, (rank, host), is_here, wait_s)
-        # Its last lines may have been lost on the way here; in its log they may show that it failed because
-        # of another rank.
+        # The last lines of this rank may not have arrived here. In its log (`said`) they may show that the rank
+        # itself failed because of another rank.
         if end.get("code") and not CONSEQUENCE_ERRORS.search(end.pop("said")) and rank_states.is_of_this_start(end):
             rank_states.add({"event": "rank-exit", **end})
-            # Our own launcher killed it during its shutdown: report the exception, not the signal.
+            # The rank was asked to end while it shut Horovod down: report its exception, not the signal.
             attempt.first_failure = {**end, **UNCAUGHT_EXCEPTION} if end.get("asked") else end
 
     def _lost(self, attempt: AttemptRecord, outcome: Outcome) -> list[str]:
-        """Return the hosts that the run lost. Hosts are asked before the record is final, because a lost host
-        is the cause of a failure, whatever its peers' ranks report."""
+        """Return the hosts that the run lost. After a failure the hosts are asked whether they respond,
+        before the record is final: a lost host is the cause of the failure, whatever ranks on other hosts
+        report. After a run that did not fail, only the logins of an elastic job are consulted."""
         others = [host for host in attempt.hosts if host != self._job.host]
         if outcome.state != "failed" or not others:
             return self._away(others)
@@ -185,8 +187,9 @@ class Supervisor:
         return [host for host in others if host not in there]
 
     def _survived(self, attempt: AttemptRecord) -> set[str]:
-        """Return the hosts whose loss is not why an elastic job failed: it had gone on without them. An
-        elastic job is one run for hours, so earlier losses must not be named as the cause."""
+        """Return the hosts that an elastic job lost so long before its failure that their loss is not the
+        cause: the job had gone on without them. One run of an elastic job may last for hours, so it may have
+        lost hosts much earlier. Empty for a job that is not elastic."""
         if self._discovery is None:
             return set()
         rank_states, first = self._record.rank_states, attempt.first_failure
@@ -194,18 +197,19 @@ class Supervisor:
         return rank_states.lost_before(time.monotonic() - loss_is_cause_within_s(self._job.launcher, is_own))
 
     def _away(self, hosts: Sequence[str]) -> list[str]:
-        """Return the hosts that are known to be gone without asking them. Only the logins of an elastic job
-        show that."""
+        """Return those of `hosts` that are known to be gone without asking them. Only an elastic job knows
+        this, from its logins; for other jobs the result is empty."""
         if self._discovery is None:
             return []
         there = {job_host.name for job_host in self._discovery.job_hosts()} | self._dropped
         return [host for host in hosts if host not in there]
 
     def _wait_for_last_ranks(self) -> None:
-        """Wait for the ranks that still run on hosts that respond: all hosts at once, for the grace and a few
-        seconds. horovodrun only closes the connections of ranks on other hosts. After a stop the controller
-        frees the job's slots and fetches its outputs, so no rank may still write them. The controller kills
-        the master STOP_S (45 s) after it asks it to stop."""
+        """Wait until the job's ranks on other hosts have ended, and tell the user on which hosts some still
+        run. The wait lasts at most the job's grace and a few seconds, for all hosts together. It is needed
+        because horovodrun only closes its connections to these ranks. After a stop the controller frees the
+        job's slots and fetches its outputs, so no rank may still write outputs. The controller kills the
+        master STOP_S (45 s) after the stop request."""
         hosts = self._left_behind()
         if self._discovery:
             self._discovery.close()
@@ -214,7 +218,8 @@ class Supervisor:
             say(RANKS_STILL_RUN.format(host))
 
     def _left_behind(self) -> list[str]:
-        """Return the other hosts on which ranks may still run, without those known to be lost."""
+        """Return the hosts, except the head, on which ranks of this job may still run. Hosts that are known
+        to be lost are left out."""
         used: dict[str, None] = {}
         for attempt in self._record.attempts:
             used.update(dict.fromkeys(attempt.hosts))
@@ -253,8 +258,9 @@ class Supervisor:
         say(restart_sentence(attempt.number, why, job_hosts, self._job.resilience, used))
 
     def _should_give_up(self, end: Mark) -> bool:
-        """Note the exit of a rank; return whether to end the run because its head keeps failing. Only Horovod
-        Elastic restarts ranks by itself."""
+        """Note the exit mark of a rank of an elastic job; return whether to end the run because ranks on the
+        head fail at every start. Return False for a job that is not elastic, because only Horovod Elastic
+        restarts ranks by itself."""
         if self._discovery is None or self._loop.stop_requests:
             return False
         is_nowhere = self._failing_hosts.note_exit(end, self._record.rank_states.is_root_failure(end))
@@ -289,7 +295,8 @@ class Supervisor:
 
 
 def find_versions(job: Job, layout: Layout) -> dict[str, str]:
-    """Return the versions of the packages beside the launcher; empty if there is no launcher."""
+    """Return the versions of Python and of the packages that are installed beside the launcher. Empty if the
+    image has no launcher."""
     image = read_image_env(layout.image_env)
     try:
         return installed_versions(launcher_path(job.launcher[0], image.get("PATH")))

@@ -1,5 +1,5 @@
-"""The versions of the packages in the launcher's Python, read from the names of folders: importing TensorFlow
-would take seconds."""
+"""Finds the versions of the packages in the launcher's Python. They are read from the names of folders,
+because importing a package such as TensorFlow would take seconds."""
 
 import re
 from collections.abc import Iterable
@@ -11,7 +11,8 @@ TENSORFLOW_PACKAGES = ("tensorflow-cpu", "tensorflow-gpu", "tensorflow-intel")
 
 
 def installed_versions(launcher: Path) -> dict[str, str]:
-    """Return the versions in the virtual environment, or prefix, that contains the launcher."""
+    """Return the versions of Python and of all packages in the virtual environment, or installation prefix,
+    that contains the launcher."""
     prefix = launcher.parent.parent
     names = [path.name for path in prefix.glob("lib/python3*/*-packages/*.dist-info")]
     return {**python_version(prefix), **versions_from_names(names)}
