@@ -20,6 +20,7 @@ from hvdocker.jobs.lookup import observe_jobs
 from hvdocker.shell.command import Command, shell
 from hvdocker.transport.session import connected
 from hvdocker.transport.ssh.command_line import ssh_words
+from hvdocker.transport.ssh.framing import login_shell_line
 
 if TYPE_CHECKING:
     from hvdocker.transport.link import HostLink
@@ -80,7 +81,9 @@ def _through_ssh(host: Host, words: tuple[str, ...], has_terminal: bool) -> tupl
     The command becomes one quoted argument, because OpenSSH joins several arguments with blanks, unquoted."""
     ssh, *rest = ssh_words(host)
     terminal = ("-t",) if has_terminal and words else ()
-    return (ssh, *terminal, *_ssh_file_options(), *rest, *((Command(words).line(),) if words else ()))
+    # The login shell may be any, such as fish.
+    line = (login_shell_line(Command(words).line()).decode(),) if words else ()
+    return (ssh, *terminal, *_ssh_file_options(), *rest, *line)
 
 
 def _ssh_file_options() -> tuple[str, ...]:

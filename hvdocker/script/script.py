@@ -59,6 +59,15 @@ json() {{
     done
     printf '%s' "$s"
 }}
+# Runs the line $1 on a host that the other words reach. Any login shell hands the one quoted word to sh, and what
+# its start-up files print before the mark is dropped. Another docker context may be current there.
+remote() {{
+    local line said
+    line=$(printf 'export DOCKER_CONTEXT=default; echo; echo hvdocker-start; %s' "$1" | base64 | tr -d '\\n')
+    shift
+    "$@" "exec sh -c 'eval \\"\\$(echo $line | base64 -d)\\"'" |
+        {{ while IFS= read -r said && [ "$said" != hvdocker-start ]; do :; done; cat; }}
+}}
 
 # A function is read whole before it runs: ssh, which reads standard input, cannot eat the rest of it.
 main() {{
@@ -108,7 +117,7 @@ def _reach(writer: ScriptWriter, host: str) -> str:
     if host == CONTROLLER or writer.inventory.named(host).is_local:
         return f'{writer.functions[host]}() {{ sh -c "$1"; }}'
     words = shlex.join(ssh_words(writer.inventory.named(host)))
-    return f'{writer.functions[host]}() {{ {words} "$1"; }}'
+    return f'{writer.functions[host]}() {{ remote "$1" {words}; }}'
 
 
 def _make_keys(writer: ScriptWriter, step: steps.MakeKeys, trust: Any) -> Iterator[str]:

@@ -150,7 +150,7 @@ def test_a_cluster_that_went_bad_under_way(site: LabCluster) -> None:
         [
             "sh",
             "-c",
-            'printf "%s" "$1" > /usr/local/bin/date; chmod 755 /usr/local/bin/date',
+            'mv /usr/local/bin/date /var/tmp/; printf "%s" "$1" > /usr/local/bin/date; chmod 755 /usr/local/bin/date',
             "sh",
             WRONG_DATE,
         ]
@@ -162,19 +162,14 @@ def test_a_cluster_that_went_bad_under_way(site: LabCluster) -> None:
     try:
         with hosts_file(h1, "127.0.1.1 alias h1"):
             cells, across = examine(site, 3)
-            h1.exec(cells["h1", "name"]["fix"])
-            named = [h1.exec(f"getent ahostsv4 {name}").split()[0] for name in ("h1", "alias", "localhost")]
-            mended, _ = examine(site, 3)
     finally:
-        h3.exec("rm -rf /usr/local/bin/date /tmp/hvdocker.lock; docker rmi hvdocker-part:1-x")
+        h3.exec("mv -f /var/tmp/date /usr/local/bin/; rm -rf /tmp/hvdocker.lock; docker rmi hvdocker-part:1-x")
         h3.exec("docker rm hvdocker-lab-doctor-old")
 
     code = cells["h1", "code"]
     assert (code["mark"], code["evidence"]) == ("bad", ["model.py"]) and "hvdocker train" in code["fix"]
     name = cells["h1", "name"]
-    assert name["mark"] == "warn" and name["evidence"][0] == "h1 resolves to 127.0.1.1 on the host itself"
-    assert name["command"] == "getent hosts h1" and h1.address in name["fix"]
-    assert named == [h1.address, "127.0.1.1", "127.0.0.1"] and mended["h1", "name"]["mark"] == "good"
+    assert name["mark"] == "good", "the containers have a name of their own"
     same = across["same code"]
     assert same["mark"] == "warn" and [line.split(":")[0] for line in same["evidence"]] == ["h1, h2", "h3"]
     assert "hvdocker train" in same["fix"]

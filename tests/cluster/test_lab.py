@@ -12,6 +12,8 @@ from tests.cluster.cli import Cli
 from tests.cluster.lab import Lab, LabError, LabHost
 from tests.cluster.lab.spec import PREFIX
 
+# The current docker context of the users leads nowhere.
+DOCKER_VERSION = "docker -H unix:///var/run/docker.sock version"
 Hosts = Callable[[int], list[LabHost]]
 Special = Callable[..., LabHost]
 
@@ -26,14 +28,14 @@ def ssh(lab: Lab, host: LabHost, user: str, command: str) -> subprocess.Complete
     }
     flags = [word for name, value in options.items() for word in ("-o", f"{name}={value}")]
     argv = ["ssh", "-F", "none", *flags, f"{user}@{host.address}", command]
-    return subprocess.run(argv, capture_output=True, text=True)
+    return subprocess.run(argv, capture_output=True, text=True, errors="replace")
 
 
 def test_hosts_have_addresses_and_engines_of_their_own(lab: Lab, hosts: Hosts) -> None:
     h1, h2 = hosts(2)
     assert (h1.address, h2.address) == (f"{PREFIX}11", f"{PREFIX}12")
-    assert ssh(lab, h1, "trainer", "hostname").stdout == "h1\n"
-    assert ssh(lab, h2, "trainer", "hostname").stdout == "h2\n"
+    assert ssh(lab, h1, "trainer", "hostname").stdout.endswith("h1\n")
+    assert ssh(lab, h2, "trainer", "hostname").stdout.endswith("h2\n")
     engines = {host.docker("info", "-f", "{{.ID}}") for host in (h1, h2)}
     assert len(engines) == 2
     h1.docker("run", "-d", "--name", "only-here", h1.tiny_image())
@@ -55,8 +57,8 @@ def test_users_reach_the_engine_as_declared(
     lab: Lab, hosts: Hosts, user: str, opens_socket: bool, has_sudo: bool
 ) -> None:
     (host,) = hosts(1)
-    assert (ssh(lab, host, user, "docker version").returncode == 0) is opens_socket
-    assert (ssh(lab, host, user, "sudo -n docker version").returncode == 0) is has_sudo
+    assert (ssh(lab, host, user, DOCKER_VERSION).returncode == 0) is opens_socket
+    assert (ssh(lab, host, user, f"sudo -n {DOCKER_VERSION}").returncode == 0) is has_sudo
 
 
 def test_a_killed_host_comes_back_as_it_was_or_is_replaced(lab: Lab, hosts: Hosts) -> None:
@@ -77,12 +79,12 @@ def test_a_killed_host_comes_back_as_it_was_or_is_replaced(lab: Lab, hosts: Host
 def test_engine_and_sshd_stop_and_start_apart(lab: Lab, hosts: Hosts) -> None:
     (host,) = hosts(1)
     host.stop_engine()
-    assert ssh(lab, host, "trainer", "docker version").returncode != 0
+    assert ssh(lab, host, "trainer", DOCKER_VERSION).returncode != 0
     host.start_engine()
     host.stop_sshd()
     assert ssh(lab, host, "trainer", "true").returncode == 255
     host.reset()
-    assert ssh(lab, host, "trainer", "docker version").returncode == 0
+    assert ssh(lab, host, "trainer", DOCKER_VERSION).returncode == 0
 
 
 def test_trixie_has_an_engine_of_another_generation(hosts: Hosts, special: Special) -> None:

@@ -155,7 +155,9 @@ def test_a_killed_run_leaves_its_locks_to_be_released_or_to_go_stale(
     release = ("lock", "release", "-i", two.inventory)
     assert "say -y" in two.run(*release, check=2, env=ours).err
     refused = two.run(*release, "-y", check=5, env=theirs).err
-    assert "h1, h2: the lock belongs to ada@" in refused and "--force" in refused
+    # The hosts' clocks differ, so the ages of the locks may differ too.
+    assert refused.count("the lock belongs to ada@") in (1, 2) and "h1" in refused and "h2" in refused
+    assert "--force" in refused
     assert "h9 is not in the inventory" in two.run(*release, "h9", check=2).err
     assert set(locks(pair)) == {"h1", "h2"}
     assert "h1: released the lock of ada@" in two.run(*release, "h1", "-y", env=ours).out

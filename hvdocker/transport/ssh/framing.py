@@ -67,8 +67,7 @@ def framed_output(frame: Frame, chunks: Iterable[bytes]) -> Iterator[bytes]:
             for _ in incoming:  # the exit status follows the last byte
                 pass
             return
-        # The end of the data may be the beginning of the mark.
-        ready = len(pending) - len(frame.end) + 1
+        ready = len(pending) - _begun_mark(frame.end, pending)
         if ready > 0:
             yield pending[:ready]
             pending = pending[ready:]
@@ -78,6 +77,11 @@ def framed_output(frame: Frame, chunks: Iterable[bytes]) -> Iterator[bytes]:
                 yield pending
             raise FrameError(None)
         pending += chunk
+
+
+def _begun_mark(mark: bytes, data: bytes) -> int:
+    """Return how many bytes at the end of the data may be the beginning of the mark."""
+    return next((size for size in range(len(mark) - 1, 0, -1) if data.endswith(mark[:size])), 0)
 
 
 def _after_start(frame: Frame, incoming: Iterator[bytes]) -> bytes:

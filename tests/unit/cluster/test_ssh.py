@@ -10,6 +10,7 @@ from hvdocker.cluster.ssh import machine_argv, replace_process
 from hvdocker.env import Env
 from hvdocker.errors import HvdockerError, UsageProblem
 from hvdocker.inventory.locate import Located
+from hvdocker.transport.ssh.framing import login_shell_line
 from tests.unit.builders import inventory
 
 LAB = inventory(
@@ -35,7 +36,7 @@ def test_on_the_machine(tmp_path: Path) -> None:
         "-t",
         *way,
         "bob@gpu-b",
-        "ls 'a  b' '$HOME'",
+        login_shell_line("ls 'a  b' '$HOME'").decode(),
     )
     assert words(tmp_path, "b", "ls", has_terminal=False) == ("ssh", *way, "bob@gpu-b", "ls")
 
