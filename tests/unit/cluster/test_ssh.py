@@ -38,7 +38,7 @@ def test_on_the_machine(tmp_path: Path) -> None:
         "bob@gpu-b",
         login_shell_line("ls 'a  b' '$HOME'").decode(),
     )
-    assert words(tmp_path, "b", "ls", has_terminal=False) == ("ssh", *way, "bob@gpu-b", "ls")
+    assert words(tmp_path, "b", "ls", has_terminal=False) == ("ssh", *way, "bob@gpu-b", login_shell_line("ls").decode())
 
 
 def test_where_home_is_another_than_openssh_thinks_its_files_are_named(
