@@ -50,6 +50,7 @@ def down(
     from hvdocker.cluster.down import down as run
     from hvdocker.console import messages
     from hvdocker.console.style import err, out, write_script
+    from hvdocker.console.views.fetched import show_fetched
     from hvdocker.errors import HostErrors
     from hvdocker.inventory.locate import locate
 
@@ -66,9 +67,7 @@ def down(
 
         write_script(as_script(report.plan, located.inventory, report.seen))
     for job, fetched in report.fetched.items():
-        err().print(f"{job}: outputs and logs are in {fetched.folder}", style="quiet")
-        for line in fetched.skipped:
-            err().print(f"left out: {line}")
+        show_fetched(err(), job, fetched)
     if dry_run:
         if report.errors:
             raise HostErrors("some hosts could not be looked at", report.errors)
