@@ -41,7 +41,7 @@ def down(
 ) -> None:
     """Give the machines back: bring outputs home, then remove all that is ours.
 
-    Containers, folders and keys go; images stay on the hosts as a cache.
+    What jobs saved in the code folder comes home too. Containers, folders and keys go; images stay on the hosts as a cache.
     Hosts that cannot be reached are named (exit 4): run it again when they
     are back.
     """

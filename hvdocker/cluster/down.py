@@ -16,7 +16,7 @@ from hvdocker.env import Env
 from hvdocker.errors import ExitCode, HostErrors, HvdockerError, UsageProblem
 from hvdocker.events import Event
 from hvdocker.inventory.locate import Located
-from hvdocker.inventory.state_folder import forget, former_hosts, former_note
+from hvdocker.inventory.state_folder import check_state_is_writable, forget, former_hosts, former_note
 from hvdocker.jobs.results.fetch_marks import unfetched_jobs
 from hvdocker.locks.lock import clear_dead_locks
 from hvdocker.locks.owner import refuse_foreign_owner
@@ -120,7 +120,11 @@ def down(
         raise HostErrors(
             f"some hosts could not be cleaned; run hvdocker down{located.flag} again when they are back", report.errors
         )
-    forget(located)
+    try:
+        forget(located)
+    except UsageProblem as error:
+        # The cluster is gone; only the pointer to it stays.
+        env.listener(Event("note", error.what))
     return report
 
 
@@ -165,6 +169,8 @@ def fetch_and_remove(
     Raises if a job cannot be ended or fetched: then nothing is removed. Errors of the removal are in the report."""
     from hvdocker.plan.apply import Context, apply, apply_all
 
+    if any(stage.name == "fetch" for stage in seen.plan.stages):
+        check_state_is_writable(located)
     report = seen.report()
     home = HomeFetch(env, located, session, seen.state, report.fetched)
     context = Context(located.inventory, session.links, env.listener, fetch=home.fetch, guard=held.raise_if_lost)

@@ -3,7 +3,8 @@ the job left in the code folder. Takes no lock."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ from hvdocker import names
 from hvdocker.env import Env
 from hvdocker.errors import HvdockerError, UsageProblem, raise_all
 from hvdocker.inventory.locate import Located, at_home
+from hvdocker.inventory.state_folder import check_state_is_writable
 from hvdocker.jobs.capsule.store import fetch_capsule_files
 from hvdocker.jobs.local_jobs import write_master_file
 from hvdocker.jobs.lookup import FoundJob, find_job, observe_jobs
@@ -63,13 +65,17 @@ def fetch(env: Env, located: Located, wanted: str | None, target: Path | None) -
         folder = (env.cwd / at_home(target)).resolve() if target else located.jobs / job
         if folder.is_file():
             raise HvdockerError(f"{folder} is a file", fix="name a folder")
+        if target is None:
+            check_state_is_writable(located)
         before = marked_into(located, job, folder)
         code = find_code(session, observed.state)
         fetched = fetch_job_files(located, session, observed.state, job, folder, code)
         is_running = any(master.job == job for master in observed.state.running_jobs())
         if not is_running:
             came = fetched if has_ended(found, missing) else None
-            mark_fetched(located, job, before.with_fetched(came))
+            # Without a mark, `down` fetches the job again.
+            with _noting_unwritable_state(fetched):
+                mark_fetched(located, job, before.with_fetched(came))
         return FetchReport(job, folder, fetched, is_running, missing)
 
 
@@ -128,14 +134,25 @@ def fetch_job_files(
     with translating_errors(", ".join(source.link.name for source in sources), f"fetching {job}"):
         fetched = fetch_job(job, sources, folder)
     fetched.code = {host: found.digest(job) for host, found in code.items() if host in fetched.hosts}
-    fetched.skipped += fetch_capsule_files(located, session, state, job, folder)
+    with _noting_unwritable_state(fetched):
+        fetched.skipped += fetch_capsule_files(located, session, state, job, folder)
     for number, master in enumerate(master for master in state.masters() if master.job == job):
         # A job restarted on other hosts may have two masters: the newest (first) one describes the job.
         name = f"{LOG_FILE}.{number}" if number else LOG_FILE
         inspected = _write_log(session.links[state.host_of(master)], master.name, folder, name)
         if not number:
-            _save_master_state(located, job, inspected)
+            with _noting_unwritable_state(fetched):
+                _save_master_state(located, job, inspected)
     return fetched
+
+
+@contextmanager
+def _noting_unwritable_state(fetched: FetchedFiles) -> Iterator[None]:
+    """Add a note to `fetched` if .hvdocker/ cannot be written: outputs may be fetched into another folder."""
+    try:
+        yield
+    except OSError as error:
+        fetched.skipped.append(f"{error.filename}: {error.strerror}")
 
 
 def fetch_code_without_job(
