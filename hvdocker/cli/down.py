@@ -41,15 +41,16 @@ def down(
 ) -> None:
     """Give the machines back: bring outputs home, then remove all that is ours.
 
-    Containers, folders and keys go; images stay on the hosts as a cache.
-    Hosts that cannot be reached are named (exit 4): run it again when they
-    are back.
+    What jobs saved in the code folder comes home too. Containers, folders
+    and keys go; images stay on the hosts as a cache. Hosts that cannot
+    be reached are named (exit 4): run it again when they are back.
     """
     refuse_rest(ctx)
     from hvdocker.cluster.down import DownOptions
     from hvdocker.cluster.down import down as run
     from hvdocker.console import messages
     from hvdocker.console.style import err, out, write_script
+    from hvdocker.console.views.fetched import show_fetched
     from hvdocker.errors import HostErrors
     from hvdocker.inventory.locate import locate
 
@@ -66,9 +67,7 @@ def down(
 
         write_script(as_script(report.plan, located.inventory, report.seen))
     for job, fetched in report.fetched.items():
-        err().print(f"{job}: outputs and logs are in {fetched.folder}", style="quiet")
-        for line in fetched.skipped:
-            err().print(f"left out: {line}")
+        show_fetched(err(), job, fetched)
     if dry_run:
         if report.errors:
             raise HostErrors("some hosts could not be looked at", report.errors)

@@ -24,13 +24,15 @@ def fetch(
 ) -> None:
     """Bring a job's outputs and logs home from all its hosts.
 
+    What the script saved in its working folder comes too, under code/.
     One folder: equal files once; files that differ between hosts as
-    name.HOST, and listed. Hosts that are away are named (exit 4); what the
-    others have comes all the same.
+    name.HOST, and listed. Hosts that are away are named (exit 4), and files
+    that cannot be read (exit 1); all others come all the same.
     """
     refuse_rest(ctx)
     from hvdocker.console import messages
     from hvdocker.console.style import err, out
+    from hvdocker.console.views.fetched import show_code_files
     from hvdocker.inventory.locate import locate
     from hvdocker.jobs.fetch import fetch as run
 
@@ -42,6 +44,7 @@ def fetch(
         err().print(f"left out: {line}")
     if report.is_running:
         err().print(f"{report.job} is still running: fetch again when it has ended")
+    show_code_files(err(), report.fetched)
     err().print(messages.fetched(report.fetched.files, report.fetched.bytes), style="quiet")
     out().print(str(report.folder))
     report.complain()

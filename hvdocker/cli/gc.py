@@ -50,6 +50,7 @@ def gc(
     refuse_rest(ctx)
     from hvdocker.console import messages
     from hvdocker.console.style import err, out
+    from hvdocker.console.views.fetched import show_fetched
     from hvdocker.errors import raise_all
     from hvdocker.gc.gc import GcOptions
     from hvdocker.gc.gc import gc as run
@@ -60,9 +61,7 @@ def gc(
         options = GcOptions(yes, discard, images, dry_run, accept_new_host_keys, force, lock_wait)
         report = run(env, located, options, plan_printer(progress, not yes))
     for job, fetched in report.fetched.items():
-        err().print(f"{job}: outputs and logs are in {fetched.folder}", style="quiet")
-        for line in fetched.skipped:
-            err().print(f"left out: {line}")
+        show_fetched(err(), job, fetched)
     if report.plan.is_empty:
         out().print(messages.nothing_left(len(located.inventory.hosts)))
     elif not dry_run:

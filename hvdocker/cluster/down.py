@@ -5,17 +5,19 @@ does not stop the removal on others: the report has the errors of all hosts that
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from hvdocker.cluster.bring_home import HomeFetch
 from hvdocker.cluster.plan.down import plan_down
 from hvdocker.env import Env
 from hvdocker.errors import ExitCode, HostErrors, HvdockerError, UsageProblem
 from hvdocker.events import Event
 from hvdocker.inventory.locate import Located
-from hvdocker.inventory.state_folder import forget, former_hosts, former_note
-from hvdocker.jobs.fetch import fetch_job_files, hosts_fetched_into, mark_fetched, unfetched_jobs
+from hvdocker.inventory.state_folder import check_state_is_writable, forget, former_hosts, former_note
+from hvdocker.jobs.results.fetch_marks import unfetched_jobs
 from hvdocker.locks.lock import clear_dead_locks
 from hvdocker.locks.owner import refuse_foreign_owner
 from hvdocker.observe.state import ClusterState, HostSeen
@@ -26,7 +28,6 @@ from hvdocker.transport.session import Session, connected
 if TYPE_CHECKING:
     from hvdocker.jobs.results.merge import FetchedFiles
     from hvdocker.locks.held_locks import HeldLocks
-    from hvdocker.plan.apply import Context
     from hvdocker.transport.link import HostLink
 
 # Stages that come before removal: if one of them fails, nothing is removed.
@@ -71,11 +72,13 @@ class DownReport:
 class ClusterToRemove:
     """The observed cluster and the plan to remove it.
 
-    `unreachable` has the errors of hosts that could not be observed but may have a part of the cluster."""
+    `unreachable` has the errors of hosts that could not be observed but may have a part of the cluster.
+    `discards`: nothing is fetched."""
 
     state: ClusterState
     plan: Plan
     unreachable: tuple[HvdockerError, ...]
+    discards: bool = False
 
     def report(self) -> DownReport:
         return DownReport(self.plan, errors=list(self.unreachable), seen=self.state.hosts)
@@ -117,7 +120,11 @@ def down(
         raise HostErrors(
             f"some hosts could not be cleaned; run hvdocker down{located.flag} again when they are back", report.errors
         )
-    forget(located)
+    try:
+        forget(located)
+    except UsageProblem as error:
+        # The cluster is gone; only the pointer to it stays.
+        env.listener(Event("note", error.what))
     return report
 
 
@@ -137,7 +144,7 @@ def observe_and_plan(
     # If the cluster was made for a number of slots, and the observed workers have them all, no other host has a
     # part of it.
     away = () if is_complete(inventory, state) else (*lost, *outcomes.failed.values())
-    return ClusterToRemove(state, plan_down(inventory, state, jobs), away)
+    return ClusterToRemove(state, plan_down(inventory, state, jobs), away, options.discards)
 
 
 def _take_down(
@@ -160,39 +167,34 @@ def fetch_and_remove(
     """End the jobs, fetch their files, then remove the cluster, while the locks `held` are held.
 
     Raises if a job cannot be ended or fetched: then nothing is removed. Errors of the removal are in the report."""
-    from hvdocker.plan.apply import Context, apply_all
+    from hvdocker.plan.apply import Context, apply, apply_all
 
+    if any(stage.name == "fetch" for stage in seen.plan.stages):
+        check_state_is_writable(located)
     report = seen.report()
-
-    def bring(job: str) -> None:
-        folder = located.jobs / job
-        env.listener(Event("fetch", f"bringing home {job}"))
-        before = hosts_fetched_into(located, job, folder)
-        fetched = fetch_job_files(located, session, seen.state, job, folder)
-        mark_fetched(located, job, folder, before | set(fetched.hosts))
-        report.fetched[job] = fetched
-
-    context = Context(located.inventory, session.links, env.listener, fetch=bring, guard=held.raise_if_lost)
+    home = HomeFetch(env, located, session, seen.state, report.fetched)
+    context = Context(located.inventory, session.links, env.listener, fetch=home.fetch, guard=held.raise_if_lost)
     stages = {is_first: tuple(s for s in seen.plan.stages if (s.name in _BEFORE_REMOVAL) == is_first)
               for is_first in (True, False)}  # fmt: skip
-    _stop_and_fetch(replace(seen.plan, stages=stages[True]), context, located.flag)
+    with _nothing_removed_on_error(located.flag):
+        apply(replace(seen.plan, stages=stages[True]), context)
+        if not seen.discards:
+            home.fetch_code_left()
     report.errors += apply_all(replace(seen.plan, stages=stages[False]), context)
     return report
 
 
-def _stop_and_fetch(before: Plan, context: Context, flag: str) -> None:
-    """Apply the stages that come before the removal: end the jobs and fetch their files.
-
-    If that fails, the error is raised with a text that says that nothing was removed."""
-    from hvdocker.plan.apply import apply
-
+@contextmanager
+def _nothing_removed_on_error(flag: str) -> Iterator[None]:
+    """Run what comes before the removal. An error says that nothing was removed."""
     try:
-        apply(before, context)
+        yield
     except HvdockerError as error:
         if error.exit_code == ExitCode.LOCKED:
             raise
         error.what = f"nothing was removed, because outputs could not be brought home: {error.what}"
-        error.fix = f"run hvdocker down{flag} again, or give the outputs up with --discard"
+        again = f"run hvdocker down{flag} again, or give the outputs up with --discard"
+        error.fix = f"{error.fix}; {again}" if error.fix else again
         raise
 
 

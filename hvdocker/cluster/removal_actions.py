@@ -25,12 +25,12 @@ def _remove_tree(step: steps.RemoveTree, context: Context) -> None:
     link = context.link(step.host)
     if link.run(host_folders.remove_tree(step.path), timeout_s=None).code == 0:
         return
-    # The usual reason: containers with another user id wrote files there, which only root may remove.
+    # The usual reason: containers of another user wrote files there, which only root may remove.
     run_or_raise(
         link,
         host_folders.remove_tree(step.path).as_root(),
         f"removing {step.path} failed",
-        fix=f"its files belong to another user; on the host: sudo rm -rf {shlex.quote(step.path)}",
+        fix=f"some files may belong to another user; on the host: sudo rm -rf {shlex.quote(step.path)}",
         timeout_s=None,
     )
 

@@ -17,6 +17,7 @@ def show_error(console: Console, error: HvdockerError) -> None:
         for hosts, one in error.grouped():
             console.print(_headline(one.what, ", ".join(hosts), indent="  "))
             _details(console, one, "    ")
+        _details(console, error, "  ")
         return
     console.print(_headline(error.what, error.host))
     _details(console, error, "  ")

@@ -31,6 +31,10 @@ def fetched(files: int, size_bytes: int) -> str:
     return f"{pluralize(files, 'file')}, {show_bytes(size_bytes)}"
 
 
+def saved_beside_script(files: int, folder: str) -> str:
+    return f"{pluralize(files, 'file')} saved beside the script: {folder}"
+
+
 def started(job: str, ranks: int, where: str) -> str:
     return f"{job}: {pluralize(ranks, 'rank')} on {where}"
 

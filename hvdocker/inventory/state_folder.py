@@ -5,13 +5,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import yaml
 
 from hvdocker import names
 from hvdocker.env import Env
-from hvdocker.errors import HvdockerError
+from hvdocker.errors import HvdockerError, UsageProblem
 from hvdocker.inventory.locate import FOLDER, Located, check_cluster_name, read_pointer
 from hvdocker.inventory.parse import parse
 
@@ -72,6 +75,33 @@ def _refuse_other(path: Path, is_local: bool, cluster: str) -> None:
         )
 
 
+@contextmanager
+def writing_state(located: Located) -> Iterator[None]:
+    """Raise a UsageProblem that names the .hvdocker/ folder if it cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        raise _unwritable(located, error.strerror or str(error)) from error
+
+
+def check_state_is_writable(located: Located) -> None:
+    """Raise a UsageProblem if files of jobs could not be written to .hvdocker/. For verbs that fetch: they call this
+    before they change anything on a host."""
+    folder = next(path for path in (located.jobs, *located.jobs.parents) if path.exists())
+    if not folder.is_dir():
+        raise _unwritable(located, f"{folder} is not a folder")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise _unwritable(located, f"no permission to write to {folder}")
+
+
+def _unwritable(located: Located, why: str) -> UsageProblem:
+    return UsageProblem(
+        f"{located.state} cannot be written: {why}",
+        fix="it has the results of jobs and the current cluster: copy the inventory into a folder of your own, "
+        "and name it with -i",
+    )
+
+
 def point_at(located: Located) -> str | None:
     """Make this the current cluster of its folder: write current.json, and the inventory if it was generated.
     Return the path of the inventory that was current before, if it was a different one.
@@ -79,6 +109,11 @@ def point_at(located: Located) -> str | None:
     Do nothing for a cluster that was named with `--cluster`."""
     if located.flag:
         return None
+    with writing_state(located):
+        return _write_pointer(located)
+
+
+def _write_pointer(located: Located) -> str | None:
     located.state.mkdir(parents=True, exist_ok=True)
     if located.generated is not None:
         located.path.write_text(located.generated, encoding="utf-8")
@@ -132,8 +167,12 @@ def forget(located: Located) -> None:
 
     An inventory that the user edited, fetched jobs and a pointer to another inventory stay. Do nothing for a
     cluster that was named with `--cluster`."""
-    if located.flag:
-        return
+    if not located.flag:
+        with writing_state(located):
+            _remove_pointer(located)
+
+
+def _remove_pointer(located: Located) -> None:
     pointer = located.state / "current.json"
     pointed = _pointed(pointer)
     if pointed and pointed.resolve() == located.path.resolve():

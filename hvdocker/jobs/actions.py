@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Callable
 from typing import Any
 
+from hvdocker.errors import ExitCode, HvdockerError, raise_all
 from hvdocker.jobs.steps import FetchJobs, StopJob
 from hvdocker.plan.apply import Context
 from hvdocker.protocol.job import STOP_S
@@ -20,8 +21,17 @@ def _stop_job(step: StopJob, context: Context) -> None:
 
 
 def _fetch_jobs(step: FetchJobs, context: Context) -> None:
+    """Fetch all jobs. A job that fails does not keep the others from coming home."""
+    errors: list[HvdockerError] = []
     for job in step.jobs:
-        context.fetch(job)
+        try:
+            context.fetch(job)
+        except HvdockerError as error:
+            if error.exit_code in (ExitCode.LOCKED, ExitCode.INTERRUPTED):
+                raise
+            error.what = f"{job}: {error.what}"
+            errors.append(error)
+    raise_all("some jobs could not be brought home", errors)
 
 
 ACTIONS: dict[type[Any], Callable[[Any, Context], None]] = {StopJob: _stop_job, FetchJobs: _fetch_jobs}

@@ -1,11 +1,10 @@
-"""The verb `fetch`: copy outputs and logs of a job to the controller, from every host that had a rank. Also
-maintains fetched.json on the controller, which says into which folder a job was fetched, and from which hosts
-since the job ended. Takes no lock."""
+"""The verb `fetch`: copy a job's files to the controller, from every host that had a rank: outputs, logs, and what
+the job left in the code folder. Takes no lock."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,15 +13,19 @@ from hvdocker import names
 from hvdocker.env import Env
 from hvdocker.errors import HvdockerError, UsageProblem, raise_all
 from hvdocker.inventory.locate import Located, at_home
+from hvdocker.inventory.state_folder import check_state_is_writable
 from hvdocker.jobs.capsule.store import fetch_capsule_files
-from hvdocker.jobs.local_jobs import FETCHED_FILE, fetched_to, write_master_file
+from hvdocker.jobs.local_jobs import write_master_file
 from hvdocker.jobs.lookup import FoundJob, find_job, observe_jobs
+from hvdocker.jobs.results.fetch_marks import mark_fetched, marked_into
 from hvdocker.jobs.secrets.plan import CLEAN_EXIT_CODES
 from hvdocker.observe.state import ClusterState
 from hvdocker.transport.session import Session, connected
 
 if TYPE_CHECKING:
+    from hvdocker.jobs.results.code_files import HostCode
     from hvdocker.jobs.results.merge import FetchedFiles
+    from hvdocker.jobs.results.read_host import JobSource
     from hvdocker.transport.link import HostLink
 
 LOG_FILE = "output.log"
@@ -41,8 +44,10 @@ class FetchReport:
     missing: tuple[HvdockerError, ...] = ()
 
     def complain(self) -> None:
-        """Raise if some hosts could not be read (`missing`). The files of the other hosts have been fetched."""
-        raise_all("some hosts of the job could not be asked for its files", self.missing)
+        """Raise if some hosts (`missing`) or some files could not be read. All others have been fetched."""
+        unread = self.fetched.incomplete_error
+        errors = (*self.missing, *((unread,) if unread else ()))
+        raise_all("some hosts of the job could not be asked for its files", errors)
 
 
 def fetch(env: Env, located: Located, wanted: str | None, target: Path | None) -> FetchReport:
@@ -60,12 +65,17 @@ def fetch(env: Env, located: Located, wanted: str | None, target: Path | None) -
         folder = (env.cwd / at_home(target)).resolve() if target else located.jobs / job
         if folder.is_file():
             raise HvdockerError(f"{folder} is a file", fix="name a folder")
-        before = hosts_fetched_into(located, job, folder)
-        fetched = fetch_job_files(located, session, observed.state, job, folder)
+        if target is None:
+            check_state_is_writable(located)
+        before = marked_into(located, job, folder)
+        code = find_code(session, observed.state)
+        fetched = fetch_job_files(located, session, observed.state, job, folder, code)
         is_running = any(master.job == job for master in observed.state.running_jobs())
         if not is_running:
-            came = set(fetched.hosts) if has_ended(found, missing) else set()
-            mark_fetched(located, job, folder, before | came)
+            came = fetched if has_ended(found, missing) else None
+            # Without a mark, `down` fetches the job again.
+            with _noting_unwritable_state(fetched):
+                mark_fetched(located, job, before.with_fetched(came))
         return FetchReport(job, folder, fetched, is_running, missing)
 
 
@@ -93,26 +103,85 @@ def _no_files_left(found: FoundJob) -> UsageProblem:
     return UsageProblem(what, fix=f"it lies here: {found.local.folder}" if found.local else None)
 
 
-def fetch_job_files(located: Located, session: Session, state: ClusterState, job: str, folder: Path) -> FetchedFiles:
-    """Fetch what the observed hosts have of a job into `folder`: outputs, the logs of ranks and of the master.
+def find_code(session: Session, state: ClusterState) -> dict[str, HostCode]:
+    """Return what jobs left in the code folders of the observed hosts, by host."""
+    from hvdocker.jobs.results.fetch_files import read_code
+    from hvdocker.transport.pool import for_each_host
+
+    running = {master.job for master in state.running_jobs()}
+    folders = {name: seen.cluster_dir for name, seen in state.hosts.items() if seen.cluster_dir}
+    outcomes = for_each_host(folders, lambda host: read_code(session.links[host], folders[host], running))
+    return dict(outcomes.or_raise("the code folders could not be looked at"))
+
+
+def fetch_job_files(
+    located: Located,
+    session: Session,
+    state: ClusterState,
+    job: str,
+    folder: Path,
+    code: Mapping[str, HostCode],
+) -> FetchedFiles:
+    """Fetch what the observed hosts have of a job into `folder`: outputs, the logs of ranks and of the master, and
+    its files in the code folders (`code`, by host).
 
     Capsule, job.json and the description of the master container (master.json) go to .hvdocker/jobs/<job>, even if
     `folder` is another folder."""
     from hvdocker.jobs.results.fetch_files import fetch_job
     from hvdocker.transport.errors import translating_errors
 
-    hosts = [name for name, seen in state.hosts.items() if job in seen.job_folders]
-    folders = [f"{state.hosts[host].cluster_dir}/jobs/{job}" for host in hosts]
-    with translating_errors(", ".join(hosts), f"fetching {job}"):
-        fetched = fetch_job(job, [session.links[host] for host in hosts], folders, folder)
-    fetched.skipped += fetch_capsule_files(located, session, state, job, folder)
+    sources = _sources(session, state, job, code)
+    with translating_errors(", ".join(source.link.name for source in sources), f"fetching {job}"):
+        fetched = fetch_job(job, sources, folder)
+    fetched.code = {host: found.digest(job) for host, found in code.items() if host in fetched.hosts}
+    with _noting_unwritable_state(fetched):
+        fetched.skipped += fetch_capsule_files(located, session, state, job, folder)
     for number, master in enumerate(master for master in state.masters() if master.job == job):
         # A job restarted on other hosts may have two masters: the newest (first) one describes the job.
         name = f"{LOG_FILE}.{number}" if number else LOG_FILE
         inspected = _write_log(session.links[state.host_of(master)], master.name, folder, name)
         if not number:
-            _save_master_state(located, job, inspected)
+            with _noting_unwritable_state(fetched):
+                _save_master_state(located, job, inspected)
     return fetched
+
+
+@contextmanager
+def _noting_unwritable_state(fetched: FetchedFiles) -> Iterator[None]:
+    """Add a note to `fetched` if .hvdocker/ cannot be written: outputs may be fetched into another folder."""
+    try:
+        yield
+    except OSError as error:
+        fetched.skipped.append(f"{error.filename}: {error.strerror}")
+
+
+def fetch_code_without_job(
+    session: Session, state: ClusterState, cluster: str, folder: Path, code: Mapping[str, HostCode]
+) -> FetchedFiles:
+    """Fetch the files in the code folders that were written while the cluster had no job."""
+    from hvdocker.jobs.results.code_files import NO_JOB
+    from hvdocker.jobs.results.fetch_files import fetch_job
+    from hvdocker.transport.errors import translating_errors
+
+    with translating_errors(cluster, "fetching what lies in the code folder"):
+        fetched = fetch_job(cluster, _sources(session, state, NO_JOB, code), folder)
+    fetched.code = {host: found.digest(NO_JOB) for host, found in code.items() if host in fetched.hosts}
+    return fetched
+
+
+def _sources(session: Session, state: ClusterState, job: str, code: Mapping[str, HostCode]) -> list[JobSource]:
+    """Return where the observed hosts have files of the job."""
+    from hvdocker.jobs.results.read_host import JobSource
+
+    sources = []
+    for host, seen in state.hosts.items():
+        has_folder, left = job in seen.job_folders, code[host].of(job) if host in code else ()
+        if has_folder or left:
+            folder = f"{seen.cluster_dir}/jobs/{job}" if has_folder else None
+            worker = seen.worker(host)
+            container = worker.name if worker else None
+            sources.append(JobSource(session.links[host], folder, seen.cluster_dir or "", left, container))
+    return sources
 
 
 def save_log(located: Located, job: str, link: HostLink, container: str) -> None:
@@ -147,47 +216,3 @@ def _write_log(link: HostLink, container: str, folder: Path, name: str = LOG_FIL
         inspected: Mapping[str, Any] = link.engine().inspect_container(container)
         draft.replace(path)
     return inspected
-
-
-def hosts_fetched_into(located: Located, job: str, folder: Path) -> set[str]:
-    """Return the hosts whose files were fetched into `folder` after the job ended. Empty if `folder` was deleted.
-
-    Call this before the next fetch into `folder`: the fetch creates a deleted folder again, and the files of
-    earlier fetches would seem to be still there."""
-    return _hosts_fetched(located, job) if fetched_to(located, job) == folder else set()
-
-
-def mark_fetched(located: Located, job: str, folder: Path, hosts: Collection[str]) -> None:
-    """Write fetched.json: the job was fetched into `folder`, and `folder` has all files of `hosts`. Only name
-    hosts that were read after the job ended, because a running job may write more files."""
-    path = located.jobs / job / FETCHED_FILE
-    path.parent.mkdir(parents=True, exist_ok=True)
-    mark = {"job": job, "folder": str(folder), "hosts": sorted(hosts)}
-    path.write_text(json.dumps(mark) + "\n", encoding="utf-8")
-
-
-def clear_fetched_hosts(located: Located, job: str) -> None:
-    """Remove all hosts from the job's fetched.json, because the job is restarted and will write more files. Do
-    nothing if there is no such file."""
-    if (located.jobs / job / FETCHED_FILE).exists():
-        mark_fetched(located, job, fetched_to(located, job) or located.jobs / job, ())
-
-
-def unfetched_jobs(located: Located, state: ClusterState) -> tuple[str, ...]:
-    """Return the jobs that have files on at least one host from which they were not fetched after the job ended.
-    `down` fetches these jobs before it removes the cluster."""
-    hosts: dict[str, set[str]] = {}
-    for name, seen in state.hosts.items():
-        for job in filter(names.is_safe_file_name, seen.job_folders):
-            hosts.setdefault(job, set()).add(name)
-    return tuple(job for job, names_now in hosts.items() if not names_now <= _hosts_fetched(located, job))
-
-
-def _hosts_fetched(located: Located, job: str) -> set[str]:
-    """Return the hosts that fetched.json lists for the job. Empty if the folder that fetched.json names no longer
-    exists."""
-    try:
-        mark = json.loads((located.jobs / job / FETCHED_FILE).read_text(encoding="utf-8"))
-        return set(mark["hosts"]) if Path(mark["folder"]).is_dir() else set()
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return set()

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from hvdocker import names
 from hvdocker.env import Env
-from hvdocker.errors import HostUnreachable, Interrupted
+from hvdocker.errors import HostUnreachable, HvdockerError, Interrupted
+from hvdocker.events import Event
 from hvdocker.inventory.locate import Located
 from hvdocker.jobs import job_container
 from hvdocker.jobs.fetch import save_log
@@ -124,7 +125,13 @@ class JobFollower:
             return work(reconnect(error))
 
     def _save_log(self, link: HostLink) -> None:
-        save_log(self.located, self.job.job, link, self._container)
+        """Save the job's output on the controller. If that fails here, a note says so: the job has ended as it has."""
+        try:
+            save_log(self.located, self.job.job, link, self._container)
+        except (OSError, HvdockerError) as error:
+            if isinstance(error, HvdockerError) and error.exit_code != HvdockerError.exit_code:
+                raise
+            self.env.listener(Event("note", f"the output of {self.job.job} is not saved here: {error}"))
 
     def _find_last_lines(self, end: JobEnd) -> None:
         """Add the last lines of the rank that failed first to `last_lines`, if no line of this rank was seen while

@@ -16,7 +16,7 @@ from hvdocker.env import Env
 from hvdocker.errors import HeadLost, HostUnreachable, HvdockerError
 from hvdocker.events import Event
 from hvdocker.inventory.locate import Located
-from hvdocker.jobs.fetch import fetch_job_files
+from hvdocker.jobs.fetch import fetch_job_files, find_code
 from hvdocker.jobs.log.rank_logs import RankLogTail, read_rank_log_tails, tail_rank_logs
 from hvdocker.jobs.lookup import FoundJob
 from hvdocker.jobs.reconnect import Reconnect
@@ -157,7 +157,8 @@ def remove_secrets(env: Env, located: Located, links: Mapping[str, HostLink], st
 
 def _fetch_last_logs(env: Env, located: Located, links: Mapping[str, HostLink], state: ClusterState, job: str) -> None:
     folder = located.jobs / job
-    fetched = fetch_job_files(located, Session(dict(links), {}), state, job, folder)
+    session = Session(dict(links), {})
+    fetched = fetch_job_files(located, session, state, job, folder, find_code(session, state))
     if fetched.hosts:
         came = ", ".join(fetched.hosts)
         env.listener(Event("note", f"what {came} had of the job is in {folder}, last words in its logs/"))

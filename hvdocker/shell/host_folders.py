@@ -15,6 +15,26 @@ MEMBERS_FILE = "members"
 # The paths in a cluster's folder that are code; the files in a job's folder that describe its origin.
 CODE_PATHS = ("code", "code.sync/index", "code.sync/paths")
 ORIGIN_FILES = ("capsule.json", "code.patch")
+# The folder in a cluster's folder with files of jobs that a later sync replaced in the code folder. It is below
+# `jobs`, because containers mount that: the engine reads files there that the SSH user may not read. The dot
+# keeps it from being a job.
+REPLACED_FOLDER = "jobs/.replaced"
+# Files and folders that a job leaves in the code folder and that are only caches.
+CACHE_NAMES = ("__pycache__", "*.pyc", ".ipynb_checkpoints", ".pytest_cache")
+
+
+KEPT_LINE = "hvdocker-kept"
+# Moves files of the code folder, the current folder, to the folder $kept, if they are not as the last sync left them:
+# a job changed them. Standard input has the listing of the files that are about to be replaced or removed, and $state
+# is the folder with the index. $1 is a file for scratch. Prints KEPT_LINE and how many files were moved.
+KEEP_CHANGED = (
+    'keep_changed() { sort -u > "$1" || return 1; [ -s "$1" ] || return 0; '
+    '{ [ ! -e "$state/index" ] || sed 1,2d "$state/index"; } | sort -u | comm -23 "$1" - | '
+    "sed 's|^//[^/]*/[^/]*/[^/]*/[^/]*/||' | { count=0; while IFS= read -r path; do "
+    '[ -f "$path" ] || [ -h "$path" ] || continue; '
+    'mkdir -p -- "$kept/${path%/*}" && mv -f -- "$path" "$kept/$path" || exit 1; count=$((count + 1)); done; '
+    f'[ "$count" -eq 0 ] || echo "{KEPT_LINE} $count"; }}; }}; '
+)
 
 
 def make_folders(root: str, paths: Iterable[str], is_shared: bool = False) -> Command:
@@ -26,10 +46,21 @@ def make_folders(root: str, paths: Iterable[str], is_shared: bool = False) -> Co
     return shell(script, root, "777" if is_shared else "700", *paths)
 
 
+# Lets the SSH user use its own files and folders below the given paths: a job may have closed them. The first
+# argument has the permissions that a folder needs. `find` looks into a folder after the chmod, so folders in
+# closed folders are found too.
+OPEN_OWN = (
+    "open_own() { perm=$1; shift; "
+    'find "$@" -user "$(id -u)" \\( -type d ! -perm "-$perm" -o -type f ! -perm -400 \\) '
+    "-exec chmod u+rwX {} \\; 2>/dev/null; }; "
+)
+
+
 def remove_tree(path: str) -> Command:
     """Remove a folder. Then remove its parent folders up to `.hvdocker`, as long as they are empty."""
     script = (
-        'rm -rf -- "$1" || exit 1; dir=${1%/*}; '
+        f"{OPEN_OWN}"
+        'rm -rf -- "$1" 2>/dev/null || { open_own 700 "$1"; rm -rf -- "$1"; } || exit 1; dir=${1%/*}; '
         "while case $dir in */.hvdocker|*/.hvdocker/*) true;; *) false;; esac; do "
         'rmdir -- "$dir" 2>/dev/null || break; dir=${dir%/*}; done'
     )
@@ -50,9 +81,13 @@ def write_members(folder: str) -> Command:
 
 def replace_code(folder: str, is_shared: bool = False) -> Command:
     """Replace the code of an earlier sync, and its index, by a tar stream from standard input. The stream has the
-    CODE_PATHS of another host. With `is_shared` the code is made readable by all."""
+    CODE_PATHS of another host. With `is_shared` the code is made readable by all. Files of jobs move to
+    REPLACED_FOLDER."""
     script = (
-        'umask 022; cd -- "$1" && mkdir -p code code.sync || exit 1; '
+        f'{KEEP_CHANGED}umask 022; cd -- "$1" && mkdir -p code code.sync || exit 1; '
+        f"state=$PWD/code.sync; kept=$PWD/{REPLACED_FOLDER}/join.$(date +%s).$$; TZ=UTC0; export TZ; "
+        "(cd code && find . \\( -type f -o -type l \\) -exec stat -c //%f/%s/%y/%z/%n {} + | "
+        'keep_changed "$state/now") || exit 1; '
         "[ ! -s code.sync/paths ] || (cd code && xargs -0 rm -f -- < ../code.sync/paths); "
         "rm -rf code.sync; tar -xf - || exit 1; "
         '[ -z "$2" ] || chmod -R a+rX code'
@@ -60,16 +95,53 @@ def replace_code(folder: str, is_shared: bool = False) -> Command:
     return shell(script, folder, "shared" if is_shared else "")
 
 
+# Exit status 1 of GNU tar is not an error: it means that a file changed meanwhile, which is normal in the folder
+# of a running job.
+_TAR_STATUS = "if [ $code -eq 1 ]; then case $(tar --version 2>/dev/null) in *GNU*) exit 0;; esac; fi; exit $code"
+
+
 def pack_tar(folder: str, names: Iterable[str]) -> Command:
     """Write a tar stream of the `names` in a folder. Names that do not exist are left out; if none exists, the
-    archive is empty. Exit status 1 of GNU tar is not an error: it means that a file changed meanwhile, which is
-    normal in the folder of a running job."""
+    archive is empty. The exit status is not 0 if a file could not be read; the archive then has all others."""
     script = (
+        f"{OPEN_OWN}"
         'cd -- "$1" || exit 1; shift; for name do shift; [ -e "$name" ] && set -- "$@" "$name"; done; '
-        '[ $# -gt 0 ] || { head -c 10240 /dev/zero; exit 0; }; tar -cf - -- "$@"; code=$?; '
-        "if [ $code -eq 1 ]; then case $(tar --version 2>/dev/null) in *GNU*) exit 0;; esac; fi; exit $code"
+        '[ $# -gt 0 ] || { head -c 10240 /dev/zero; exit 0; }; open_own 500 "$@"; '
+        f'tar -cf - -- "$@"; code=$?; {_TAR_STATUS}'
     )
     return shell(script, folder, *names)
+
+
+def pack_listed(folder: str) -> Command:
+    """Write a tar stream of files in a folder. Standard input has their paths, each ended by a NUL byte. The exit
+    status is as that of `pack_tar`."""
+    # Only GNU tar reads such a list. In lists of other tars a name cannot contain a newline.
+    script = (
+        'cd -- "$1" || exit 1; case $(tar --version 2>/dev/null) in '
+        "*GNU*) tar --no-recursion --null -T - -cf -; code=$?;; "
+        "*) tr '\\000' '\\n' | tar -T /dev/stdin -cf -; code=$?;; esac; "
+        f"{_TAR_STATUS}"
+    )
+    return shell(script, folder)
+
+
+def list_unreadable(folder: str, names: Iterable[str]) -> Command:
+    """Print the paths below the `names` in a folder that the SSH user cannot read, each ended by a NUL byte."""
+    script = (
+        'cd -- "$1" || exit 1; shift; find "$@" -exec sh -c \'for path do '
+        '[ -h "$path" ] || [ ! -e "$path" ] || [ -r "$path" ] && { [ ! -d "$path" ] || [ -x "$path" ]; } || '
+        'printf "%s\\000" "$path"; done\' sh {} + 2>/dev/null; exit 0'
+    )
+    return shell(script, folder, *names)
+
+
+def list_existing(folder: str) -> Command:
+    """Print those of the paths on standard input that exist in a folder. All paths end with a NUL byte."""
+    script = (
+        'cd -- "$1" || exit 1; xargs -0 sh -c \'for path do '
+        '[ ! -e "$path" ] && [ ! -h "$path" ] || printf "%s\\000" "$path"; done\' sh; exit 0'
+    )
+    return shell(script, folder)
 
 
 def write_file(path: str, is_shared: bool = False) -> Command:

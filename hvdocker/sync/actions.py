@@ -54,6 +54,9 @@ def _sync_code(step: SyncCode, context: Context) -> None:
     if report and (report.sent or report.removed):
         files = f"{pluralize(report.sent, 'file')} sent ({show_bytes(report.sent_bytes)})"
         context.report_progress("code", f"{files}, {report.removed} removed", step.host)
+    if report and report.kept:
+        changed = f"{pluralize(report.kept, 'file')} that a job had written gave way to the code here"
+        context.report_progress("note", f"{changed}: fetch of that job or down brings them home", step.host)
 
 
 class _Bars:

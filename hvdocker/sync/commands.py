@@ -15,13 +15,17 @@ Files are unpacked into the inbox and renamed into place, the index last. So a r
 or the new one, and the next sync completes an interrupted one. Two syncs at the same time have an inbox each. If
 another sync has replaced the index in the meantime, a sync succeeds if the other sync wrote equal code, else it
 fails. Folders are made as needed, with mode 755. They are not entries of the index, and empty folders are not
-synced."""
+synced.
+
+A sync destroys nothing that a job wrote. If a job has changed or made a file that a sync is about to replace or
+remove, the file is moved to `jobs/.replaced/<token>` beside the code folder. From there it is fetched."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from hvdocker.shell.command import Command, command, shell
+from hvdocker.shell.host_folders import KEEP_CHANGED, REPLACED_FOLDER
 from hvdocker.sync.codec import Codec
 
 STREAM_COMPLETE = "meta/done"
@@ -32,7 +36,7 @@ _VARIABLES = "state=$2; in=$3; TZ=UTC0; export TZ; "
 # The listing shows changed files in one round trip without reading them: writing to a file, replacing it or
 # changing its permissions moves its change time, which cannot be set back. `checks_contents` hashes the
 # files instead.
-_LIST = 'list() { xargs -0 stat -c //%f/%s/%y/%z/%n < "$state/paths" 2>/dev/null; }; '
+_LIST = 'list() { xargs -0 stat -c //%f/%s/%y/%z/%n < "${1:-$state/paths}" 2>/dev/null; }; '
 
 _ASK = (
     'zstd=; command -v zstd >/dev/null 2>&1 && zstd=zstd; id=; digest=; '
@@ -93,11 +97,21 @@ _RENAME = (
     'find "$from/." ! -name . -prune ! -type d -exec sh -c \'exec mv -f -- "$@" "$0"\' "$dir/" {} + '
     "|| exit 255; done"
 )
+# Links come first: files would be looked for through a link whose path has to be a folder. A listing has lines, so a
+# file with a newline in its name is moved whether it was changed or not.
+_KEEP = (
+    'kept=$9; list "$in/meta/folders" | grep "^//a" | keep_changed "$in/now" || exit 1; '
+    'list "$in/meta/replaced" | keep_changed "$in/now" || exit 1; '
+    '[ ! -s "$in/meta/odd" ] || xargs -0 sh -c \'for path do [ ! -f "$path" ] && [ ! -h "$path" ] || '
+    '{ mkdir -p -- "$0/${path%/*}" && mv -f -- "$path" "$0/$path" || exit 255; }; done\' "$kept" '
+    '< "$in/meta/odd" || exit 1; '
+)
 _COMMIT = (
     '[ -e "$in/{done}" ] || {{ echo "the stream was cut off" >&2; rm -rf -- "$in"; exit 1; }}; '
     '{alone}{same_base}cd -- "$1" && cat "$in/meta/index" >> "$state/pending" || exit 1; '
     'drop() {{ [ ! -s "$in/meta/drop" ] || xargs -0 -n 500 sh -c "$1" sh < "$in/meta/drop" || exit 1; '
     '[ ! -s "$in/meta/emptied" ] || xargs -0 rmdir -- < "$in/meta/emptied" 2>/dev/null; }}; '
+    "{keep}"
     'xargs -0 sh -c "$6" sh < "$in/meta/folders" || exit 1; '
     '{before}xargs -0 sh -c "$8" "$in/new" < "$in/meta/folders" || exit 1; {after}'
     'left=; [ ! -d "$in/new" ] || left=$(find "$in/new" ! -type d | head -n 3); '
@@ -144,6 +158,11 @@ class SyncFolder:
         return f"{self.state}/in.{self.token}"
 
     @property
+    def replaced(self) -> str:
+        """The folder for files of jobs that this sync replaces or removes."""
+        return f"{self.folder.rpartition('/')[0]}/{REPLACED_FOLDER}/{self.token}"
+
+    @property
     def arguments(self) -> tuple[str, str, str]:
         return self.folder, self.state, self.inbox
 
@@ -182,9 +201,11 @@ def receive_and_commit(stage: SyncFolder, codec: Codec, is_first: bool, commit: 
     last."""
     drop = 'drop "$7"; '
     before, after = (drop, "") if commit.drops_first else ("", drop)
-    steps = _COMMIT.format(done=STREAM_COMPLETE, before=before, after=after, alone=_COMMIT_LOCK, same_base=_CHECK_BASE)
-    script = f"{_VARIABLES}{_LIST}{_unpack(codec, is_first)}{steps}"
-    return shell(script, *stage.arguments, commit.tree_id, commit.base, _UNLINK, _REMOVE, _RENAME)
+    steps = _COMMIT.format(
+        done=STREAM_COMPLETE, before=before, after=after, alone=_COMMIT_LOCK, same_base=_CHECK_BASE, keep=_KEEP
+    )
+    script = f"{_VARIABLES}{_LIST}{KEEP_CHANGED}{_unpack(codec, is_first)}{steps}"
+    return shell(script, *stage.arguments, commit.tree_id, commit.base, _UNLINK, _REMOVE, _RENAME, stage.replaced)
 
 
 def rewrite_index(stage: SyncFolder) -> Command:

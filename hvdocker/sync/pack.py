@@ -123,6 +123,9 @@ def _metadata(tree: Tree, changes: Changes) -> Iterator[tuple[str, bytes]]:
     yield "paths", _path_list(sorted(tree.entries))
     yield "folders", _path_list(changes.folders())
     yield "drop", _path_list(changes.drop)
+    replaced = (*changes.send, *changes.drop)
+    yield "replaced", _path_list(path for path in replaced if "\n" not in path)
+    yield "odd", _path_list(path for path in replaced if "\n" in path)
     yield "emptied", _path_list(changes.emptied(tree))
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from hvdocker.errors import HostUnfit, HvdockerError
 from hvdocker.shell.command import Command
+from hvdocker.shell.host_folders import KEPT_LINE
 from hvdocker.sync import commands
 from hvdocker.sync.broadcast import Broadcast
 from hvdocker.sync.commands import Commit, SyncFolder
@@ -28,10 +29,13 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class SendResult:
-    """What sending one stream to one host took: the bytes that were sent, perhaps compressed, and the seconds."""
+    """What sending one stream to one host took: the bytes that were sent, perhaps compressed, and the seconds.
+
+    `kept` is the number of files of jobs that the host moved aside, because the sync replaced or removed them."""
 
     wire_bytes: int
     took_s: float
+    kept: int = 0
 
 
 @dataclass(frozen=True)
@@ -92,7 +96,7 @@ class StreamSender:
         feed = _CountedStream(name, parcel, self.tree, pieces, self.progress)
         started = time.monotonic()
         try:
-            run_or_raise(
+            result = run_or_raise(
                 target.link,
                 self._receiver(target, parcel),
                 "writing the code failed",
@@ -101,7 +105,7 @@ class StreamSender:
             )
         except HvdockerError as error:
             raise _clearer_error(error, name) from error.__cause__
-        return SendResult(feed.wire_bytes, time.monotonic() - started)
+        return SendResult(feed.wire_bytes, time.monotonic() - started, _kept(result.text))
 
     def _receiver(self, target: SyncTarget, parcel: StreamFiles) -> Command:
         """Return the command that receives the stream on the host. For the last stream it also moves the files into
@@ -150,6 +154,11 @@ class _CountedStream:
             self.wire_bytes += len(piece.data)
             self.progress(self.name, before + min(own, piece.done), total)
             yield piece.data
+
+
+def _kept(output: str) -> int:
+    told = [line.split() for line in output.splitlines() if line.startswith(f"{KEPT_LINE} ")]
+    return sum(int(words[1]) for words in told if len(words) == 2 and words[1].isdecimal())
 
 
 def _clearer_error(error: HvdockerError, name: str) -> HvdockerError:

@@ -2,7 +2,7 @@
 
 Each host is asked what it holds. The files that it lacks are sent as one stream, which is read and packed once for
 all hosts that lack the same files. Files that an earlier sync wrote and that the code folder no longer has are
-removed; files that jobs wrote stay."""
+removed; files that jobs wrote stay, or are moved aside if they are in the way."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ class SyncReport:
     """What a sync did on one host.
 
     `sent` and `removed` are numbers of files. `sent_bytes` is the size of the files that were sent, `wire_bytes` the
-    size of the streams, which may be compressed with `codec`. `tree_hash` is the hash of the code."""
+    size of the streams, which may be compressed with `codec`. `tree_hash` is the hash of the code. `kept` is the
+    number of files that a job had written and that were moved aside."""
 
     sent: int
     sent_bytes: int
@@ -33,6 +34,7 @@ class SyncReport:
     tree_hash: str
     codec: Codec = Codec.NONE
     wire_bytes: int = 0
+    kept: int = 0
 
 
 @dataclass(frozen=True)
@@ -144,4 +146,5 @@ def _report(tree: Tree, lacked: Changes, parcel: StreamFiles | None, *sent: Send
         tree_hash=tree.hash,
         codec=parcel.codec if parcel else Codec.NONE,
         wire_bytes=sum(part.wire_bytes for part in sent if part),
+        kept=sum(part.kept for part in sent if part),
     )

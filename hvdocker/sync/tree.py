@@ -163,9 +163,9 @@ def parse_host_index(answer: bytes, damaged: Iterable[str] = ()) -> HostIndex:
         return HostIndex()
     header, _, rest = sections[0].partition(b"\n")
     line, _, listing = rest.partition(b"\n")
-    marks = {str(row[0]): _row_without_time(row) for row in _rows(line)}
-    unfinished = frozenset(str(row[0]) for text in sections[1].splitlines() for row in _rows(text))
-    then, now = _listing(listing), _listing(sections[2])
+    marks = {str(row[0]): _row_without_time(row) for row in parse_rows(line)}
+    unfinished = frozenset(str(row[0]) for text in sections[1].splitlines() for row in parse_rows(text))
+    then, now = parse_listing(listing), parse_listing(sections[2])
     touched = {path for path in marks if path not in now or then.get(path) != now[path]}
     return HostIndex(marks, frozenset(touched | set(damaged)), unfinished, base=_base(header))
 
@@ -195,7 +195,7 @@ def _row_without_time(row: list[object]) -> list[object]:
     return [*row[:3], *row[4:]]
 
 
-def _rows(line: bytes) -> list[list[object]]:
+def parse_rows(line: bytes) -> list[list[object]]:
     """Parse a line of index rows. A damaged line gives no rows, so that all files are sent again."""
     try:
         value = json.loads(line or b"[]")
@@ -206,7 +206,7 @@ def _rows(line: bytes) -> list[list[object]]:
     return [row for row in value if isinstance(row, list) and len(row) == 6 and isinstance(row[0], str)]
 
 
-def _listing(text: bytes) -> dict[str, bytes]:
+def parse_listing(text: bytes) -> dict[str, bytes]:
     """Parse a listing into mode, size and times by path.
 
     A file is listed as `//MODE/SIZE/MODIFIED/CHANGED/./PATH`. Two slashes mark the start of a file, because they

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from hvdocker.env import Env
 from hvdocker.inventory.locate import Located
-from hvdocker.jobs.fetch import clear_fetched_hosts
 from hvdocker.jobs.follow import JobFollower
 from hvdocker.jobs.outcome import JobEnd
+from hvdocker.jobs.results.fetch_marks import clear_fetched_hosts
 from hvdocker.jobs.secrets.plan import CLEAN_EXIT_CODES
 from hvdocker.plan.plan import Plan
 from hvdocker.training.decide import Decision, decide

@@ -25,6 +25,7 @@ from hvdocker.errors import HeadLost, HostErrors, HvdockerError, Interrupted, Jo
 from hvdocker.events import Event
 from hvdocker.hooks.hooks import Hooks
 from hvdocker.inventory.locate import Located, named
+from hvdocker.inventory.state_folder import check_state_is_writable
 from hvdocker.jobs.fetch import FetchReport, fetch
 from hvdocker.jobs.outcome import raise_unless_succeeded
 from hvdocker.locks.lock import make_claim
@@ -124,6 +125,8 @@ def run(
     Raises an error only if nothing was created on a host yet. Later errors are in the report. `keep` is the value
     of `--keep`: never, failed or always."""
     check_keep(keep)
+    if not request.is_dry_run:
+        check_state_is_writable(located)
     inputs = prepare_inputs(env, located, request)
     own = named(env, located, names.run_cluster(located.inventory.cluster, env.entropy(4)))
     claim = make_claim(env, own, "run")

@@ -50,9 +50,9 @@ class HostLink(Protocol):
         With `stdin` there is no time limit, because sending a large input may take any time."""
         ...
 
-    def stream(self, command: Command) -> Iterator[bytes]:
-        """Run a command and yield its standard output as it arrives. Raise an error at the end if the command
-        exited non-zero."""
+    def stream(self, command: Command, stdin: Iterable[bytes] | None = None) -> Iterator[bytes]:
+        """Run a command with this standard input, and yield its standard output as it arrives. Raise an error at
+        the end if the command exited non-zero."""
         ...
 
     def engine(self) -> APIClient:

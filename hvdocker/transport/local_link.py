@@ -49,8 +49,12 @@ class LocalLink:
                 spool.close()
         return CommandResult(command, done.returncode, done.stdout, done.stderr)
 
-    def stream(self, command: Command) -> Iterator[bytes]:
-        with subprocess.Popen(command.argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    def stream(self, command: Command, stdin: Iterable[bytes] | None = None) -> Iterator[bytes]:
+        spool = _spool_stdin(stdin)
+        source = spool or subprocess.DEVNULL
+        with subprocess.Popen(command.argv, stdin=source, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            if spool:
+                spool.close()
             assert process.stdout is not None and process.stderr is not None
             errors: list[bytes] = []
             stderr = process.stderr

@@ -41,8 +41,8 @@ class ReconnectingLink:
                 self._link = self._opener()
             return self._link
 
-    def stream(self, command: Command) -> Iterator[bytes]:
-        return self._link.stream(command)
+    def stream(self, command: Command, stdin: Iterable[bytes] | None = None) -> Iterator[bytes]:
+        return self._link.stream(command, stdin)
 
     def engine(self) -> APIClient:
         return self._link.engine()

@@ -34,9 +34,9 @@ class FakeLink:
         self.ran.append((command, data))
         return CommandResult(command, *self.answer(command, data))
 
-    def stream(self, command: Command) -> Iterator[bytes]:
+    def stream(self, command: Command, stdin: Iterable[bytes] | None = None) -> Iterator[bytes]:
         """Yield `streamed` in small pieces, like a network."""
-        self.ran.append((command, b""))
+        self.ran.append((command, b"".join(stdin or ())))
         for start in range(0, len(self.streamed), 1000):
             yield self.streamed[start : start + 1000]
 

@@ -90,6 +90,7 @@ PURE = {
     "images/ship": "resumable_parts", "images/fan_out": "capabilities commands",
     "sync": "codec commands steps tree",
     "jobs": "history outcome steps", "jobs/capsule": "capsule difference patch", "jobs/log": "rank_logs",
+    "jobs/results": "code_files commands",
     "jobs/secrets": "plan steps",
     "cluster": "steps unreachable_host", "cluster/plan": "*", "cluster/containers": "*",
     "gc": "commands leftovers plan",

@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.text import Text
 
 from hvdocker.cluster.up import UpReport
+from hvdocker.console.views.fetched import show_code_files
 from hvdocker.console.views.job import show_summary
 from hvdocker.training.run import RunReport, can_take_fix
 from hvdocker.units import pluralize, show_seconds
@@ -32,6 +33,8 @@ def show_end(console: Console, report: RunReport, is_quiet: bool) -> None:
         console.print(report.leftover_hint)
     if is_quiet:
         return
+    if fetched:
+        show_code_files(console, fetched)
     for name in fetched.clashes if fetched else ():
         console.print(f"differs between hosts, kept as {name}.HOST: {name}")
     if done and done.end and done.end.record:

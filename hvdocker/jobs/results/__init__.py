@@ -1,6 +1,11 @@
-"""Fetch the outputs and logs of a job from its hosts into one folder on the controller.
+"""Fetch the files of a job from its hosts into one folder on the controller: outputs, logs, and what the job left in
+the code folder.
 
-`fetch_files` unpacks a tar stream of each host into a staging folder and rejects unsafe entries. Then `merge`
-moves the staged files of all hosts into the target folder and reports clashes (files that differ between hosts).
-The caller is `jobs/fetch.py`, for the verbs `fetch` and `down` and after the loss of a head. Both files act on the
-local disk; neither changes anything on a host."""
+`fetch_files` leads through the steps. `commands` lists the code folder of a host, and `code_files` decides which
+files in it are whose work. `read_host` reads the files of one host as tar streams. `unpack` writes them into a
+staging folder and rejects unsafe entries. Then `merge` moves the staged files of all hosts into the target folder and
+reports clashes (files that differ between hosts). `fetch_marks` remembers what came home. The callers are
+`jobs/fetch.py`, for the verb `fetch` and after the loss of a head, and `cluster/bring_home.py`, for `down` and `gc`.
+On a host only permissions change, so that the SSH user can read its own files.
+
+Pure: `code_files.py` and `commands.py`."""

@@ -6,21 +6,27 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hvdocker.errors import UsageProblem
+from hvdocker.errors import HvdockerError, UsageProblem
 
 MANIFEST = ".fetched-files.json"
 _CHUNK = 1 << 20
+_MOST_SHOWN = 10
+# File systems take 255 bytes. The rest is room for suffixes that keep names apart.
+_MOST_NAME_BYTES = 240
 
 
 @dataclass
 class FetchedFiles:
-    """The result of a fetch. `hosts` are the hosts that this fetch read. `files` and `bytes` count what was moved
-    into `folder`. `clashes` are paths that differ between hosts; each host's version is kept as name.<host>.
-    `skipped` has what could not be fetched, with the reason."""
+    """The result of a fetch. `hosts` are the hosts that this fetch read completely. `files` and `bytes` count what was
+    moved into `folder`, `code_files` those of them that the job had left in the code folder. `clashes` are paths that
+    differ between hosts; each host's version is kept as name.<host>. `skipped` has what is never fetched, such as
+    pipes, and `unread` what could not be read, with the reason. `code` has a digest of the job's files in the code
+    folder of each host."""
 
     folder: Path
     hosts: tuple[str, ...] = ()
@@ -28,6 +34,24 @@ class FetchedFiles:
     bytes: int = 0
     clashes: list[str] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
+    unread: list[str] = field(default_factory=list)
+    code_files: int = 0
+    code: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def incomplete_error(self) -> HvdockerError | None:
+        """The error that names what could not be read; None if all was read."""
+        if not self.unread:
+            return None
+        return HvdockerError(
+            "some files of the job cannot be read, and are not home",
+            lines=self.unread[:_MOST_SHOWN],
+            fix="make them readable on the host (sudo chmod -R a+rX), then fetch again",
+        )
+
+
+# Where a file on the controller came from: the host, and the name that the file has there.
+Origin = tuple[str, str]
 
 
 def merge(job: str, staged: Sequence[tuple[str, Path]], report: FetchedFiles) -> None:
@@ -36,7 +60,8 @@ def merge(job: str, staged: Sequence[tuple[str, Path]], report: FetchedFiles) ->
     `staged` has pairs of a host and its staging folder. Raises UsageProblem, and moves nothing, if a file that is
     not from this job would be replaced."""
     earlier = _read_manifest(report.folder, job)
-    moves = _choose_names(staged, report, earlier)
+    found = _collect(staged)
+    moves = _choose_names(found, report, earlier)
     strangers = [
         name
         for name in moves
@@ -45,56 +70,79 @@ def merge(job: str, staged: Sequence[tuple[str, Path]], report: FetchedFiles) ->
     if strangers:
         raise UsageProblem(
             f"{report.folder} already has files of these names that are not from {job}",
-            lines=strangers[:10],
+            lines=strangers[:_MOST_SHOWN],
             fix="fetch into an empty folder",
         )
     for name, (_, path) in moves.items():
         _move(path, report.folder / name, report)
+    report.code_files = sum(name.startswith("code/") for name in moves)
     _make_empty_folders(staged, report.folder)
-    origins = {name: host for name, (host, _) in moves.items()}
-    _write_manifest(report.folder, job, {**earlier, **origins})
-    report.hosts = tuple(sorted({host for host, _ in staged}))
+    came = {(host, name) for name, paths in found.versions.items() for host, _ in paths}
+    stale = {name for name, origin in earlier.items() if origin in came and name not in moves}
+    for name in stale:
+        # This host's version of the file has another name now: a plain one has become a clash, or the reverse.
+        if not _is_blocked(report.folder, name):
+            (report.folder / name).unlink(missing_ok=True)
+    origins = {name: origin for name, (origin, _) in moves.items()}
+    kept = {name: origin for name, origin in earlier.items() if name not in stale}
+    _write_manifest(report.folder, job, {**kept, **origins})
 
 
 def _choose_names(
-    staged: Sequence[tuple[str, Path]], report: FetchedFiles, earlier: Mapping[str, str]
-) -> dict[str, tuple[str, Path]]:
-    """Return the final name of every file to move, with its host and staged path. Add clashes to `report`.
+    staged: _Staged, report: FetchedFiles, earlier: Mapping[str, Origin]
+) -> dict[str, tuple[Origin, Path]]:
+    """Return the final name of every file to move, with its origin and staged path. Add clashes to `report`.
 
-    `earlier` has the host by file name for the files of earlier fetches. Such a file is replaced by a new version
+    `earlier` has the origin by file name for the files of earlier fetches. Such a file is replaced by a new version
     from the same host. A different version from another host is a clash."""
-    versions, folders = _collect(staged)
-    present = {host for host, _ in staged}
-    moves: dict[str, tuple[str, Path]] = {}
-    for name, found in versions.items():
-        stays = earlier.get(name) not in (None, *present) and _is_taken(report.folder / name)
+    moves: dict[str, tuple[Origin, Path]] = {}
+    for name, found in staged.versions.items():
+        stays = name in earlier and earlier[name][0] not in staged.hosts and _is_taken(report.folder / name)
         contents = {_content(path) for _, path in found}
         if stays:
             contents.add(_content(report.folder / name))
-        if len(contents) == 1 and name not in folders:
+        if len(contents) == 1 and name not in staged.folders:
             if not stays:
-                moves[name] = found[0]
+                moves[name] = ((found[0][0], name), found[0][1])
             continue
         report.clashes.append(name)
         for host, path in found:
-            others = {other: origin for other, origin in earlier.items() if origin != host}
-            moves[_free_name(f"{name}.{host}", versions, moves, others)] = (host, path)
+            others = {other: origin for other, origin in earlier.items() if origin[0] != host}
+            moves[_free_name(_name_with_host(name, host), staged.versions, moves, others)] = ((host, name), path)
     return moves
 
 
-def _collect(staged: Sequence[tuple[str, Path]]) -> tuple[dict[str, list[tuple[str, Path]]], set[str]]:
-    """Return two things: by relative name, all staged versions of a file as (host, path); and the names that are
-    folders on some host."""
-    versions: dict[str, list[tuple[str, Path]]] = {}
-    folders: set[str] = set()
+def _name_with_host(name: str, host: str) -> str:
+    """Return `name.<host>`. A last part that is too long for a file system is cut and gets a digest, so that two
+    long names stay different."""
+    above, slash, last = name.rpartition("/")
+    if len(os.fsencode(f"{last}.{host}")) > _MOST_NAME_BYTES:
+        digest = hashlib.sha256(os.fsencode(last)).hexdigest()[:8]
+        room = _MOST_NAME_BYTES - len(os.fsencode(f"~{digest}.{host}"))
+        last = f"{os.fsencode(last)[:room].decode('utf-8', 'ignore')}~{digest}"
+    return f"{above}{slash}{last}.{host}"
+
+
+@dataclass(frozen=True)
+class _Staged:
+    """What is in the staging folders of `hosts`. `versions` has by relative name all versions of a file, as (host,
+    path). `folders` are the names that are folders on some host."""
+
+    hosts: frozenset[str]
+    versions: dict[str, list[tuple[str, Path]]] = field(default_factory=dict)
+    folders: set[str] = field(default_factory=set)
+
+
+def _collect(staged: Sequence[tuple[str, Path]]) -> _Staged:
+    found = _Staged(frozenset(host for host, _ in staged))
     for host, place in staged:
         for path in sorted(place.rglob("*")):
             name = path.relative_to(place).as_posix()
             if path.is_dir() and not path.is_symlink():
-                folders.add(name)
+                found.folders.add(name)
             else:
-                versions.setdefault(name, []).append((host, path))
-    return versions, folders
+                found.versions.setdefault(name, []).append((host, path))
+    return found
 
 
 def _free_name(name: str, *taken: Mapping[str, object]) -> str:
@@ -147,16 +195,22 @@ def _content(path: Path) -> str:
     return digest.hexdigest()
 
 
-def _read_manifest(folder: Path, job: str) -> dict[str, str]:
-    """Return, by file name, the host that the file came from in earlier fetches of the same job into `folder`.
+def _read_manifest(folder: Path, job: str) -> dict[str, Origin]:
+    """Return, by file name, the origin of the files that came in earlier fetches of the same job into `folder`.
     Empty if the manifest is missing, damaged, or from another job."""
     try:
         value = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-        return dict(value["files"]) if value["job"] == job else {}
+        files = dict(value["files"]) if value["job"] == job else {}
+        return {name: _origin(name, told) for name, told in files.items()}
     except (OSError, ValueError, KeyError, TypeError):
         return {}
 
 
-def _write_manifest(folder: Path, job: str, files: Mapping[str, str]) -> None:
+def _origin(name: str, told: str | list[str]) -> Origin:
+    """Return the origin that a manifest tells. A manifest of an earlier version names only the host."""
+    return (told, name) if isinstance(told, str) else (told[0], told[1])
+
+
+def _write_manifest(folder: Path, job: str, files: Mapping[str, Origin]) -> None:
     text = json.dumps({"job": job, "files": dict(files)}, indent=1)
     (folder / MANIFEST).write_text(text + "\n", encoding="utf-8")

@@ -141,11 +141,13 @@ class SshLink:
             fix="the SSH user needs a login shell that runs commands, and a POSIX sh on its PATH",
         )
 
-    def stream(self, command: Command) -> Iterator[bytes]:
+    def stream(self, command: Command, stdin: Iterable[bytes] | None = None) -> Iterator[bytes]:
         with translating_errors(self.name, "reading from a command"):
             frame = _new_frame()
             channel = self._exec(frame.line(command), COMMAND_TIMEOUT_S)
-            channel.shutdown_write()
+            feeder = _StdinFeeder(channel, stdin) if stdin is not None else None
+            if feeder is None:
+                channel.shutdown_write()
             errors: list[bytes] = []
             reader = _drain_stderr(channel, errors)
             missing: FrameError | None = None
@@ -154,6 +156,8 @@ class SshLink:
             except FrameError as error:
                 missing = error
             reader.join()
+            if feeder:
+                feeder.finish()
             code = self._exit_status(channel)
             if missing:
                 self._raise_if_not_run(command, missing, code, b"".join(errors))

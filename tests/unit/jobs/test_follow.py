@@ -137,3 +137,9 @@ def test_a_host_on_which_ranks_may_be_left_is_named(tmp_path: Path, others: Mapp
     assert str(error) == "job train-abcd was stopped by Ctrl-C; ranks may be left on b"
     assert (error.lines, error.exit_code) == ((why,), ExitCode.INTERRUPTED)
     assert error.fix and error.fix.endswith("hvdocker stop train-abcd")
+
+
+def test_a_log_that_cannot_be_saved_here_does_not_change_how_the_job_ended(tmp_path: Path) -> None:
+    (tmp_path / ".hvdocker").write_text("not a folder")
+    error = ctrl_c(tmp_path, Head(), {"b": WorkerLink("b")})
+    assert (str(error), error.exit_code) == ("job train-abcd was stopped on all hosts by Ctrl-C", ExitCode.INTERRUPTED)

@@ -10,6 +10,7 @@ import pytest
 from hvdocker.errors import HvdockerError
 from hvdocker.jobs.results.fetch_files import fetch_job
 from hvdocker.jobs.results.merge import MANIFEST, FetchedFiles
+from hvdocker.jobs.results.read_host import JobSource
 from hvdocker.transport.local_link import LocalLink
 from tests.unit.fakes import FakeLink
 from tests.unit.jobs.results.two_hosts import JOB, TwoHosts
@@ -93,7 +94,7 @@ def test_a_file_on_one_host_and_a_folder_on_another_both_come_home(lab: TwoHosts
 
 def test_a_host_without_the_jobs_folder_is_an_error(lab: TwoHosts) -> None:
     with pytest.raises(HvdockerError):
-        fetch_job(JOB, [LocalLink("a")], [str(lab.root / "nowhere")], lab.local_folder)
+        fetch_job(JOB, [JobSource(LocalLink("a"), str(lab.root / "nowhere"))], lab.local_folder)
     assert list(lab.local_folder.rglob("*")) == []
 
 
@@ -114,7 +115,7 @@ def packed(*members: tuple[str, str | None, str]) -> bytes:
 
 def from_a_liar(tmp_path: Path, archive: bytes) -> FetchedFiles:
     home = tmp_path / "home" / "jobs" / "train-abcd"
-    return fetch_job(JOB, [FakeLink("evil", streamed=archive)], ["/job"], home)
+    return fetch_job(JOB, [JobSource(FakeLink("evil", streamed=archive), "/job")], home)
 
 
 def everything(folder: Path) -> set[str]:

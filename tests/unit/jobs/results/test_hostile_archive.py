@@ -12,9 +12,10 @@ import pytest
 
 from hvdocker.engine.archive import read_text, read_texts
 from hvdocker.errors import HvdockerError
-from hvdocker.jobs.results import fetch_files as fetch
+from hvdocker.jobs.results import unpack as fetch
 from hvdocker.jobs.results.fetch_files import fetch_job
 from hvdocker.jobs.results.merge import FetchedFiles
+from hvdocker.jobs.results.read_host import JobSource
 from tests.unit.fakes import FakeLink
 
 JOB = "train-abcd"
@@ -49,7 +50,7 @@ class House:
         (self.job / "mine.txt").write_text("mine")
 
     def fetch(self, archive: bytes) -> FetchedFiles:
-        return fetch_job(JOB, [FakeLink("evil", streamed=archive)], ["/job"], self.job)
+        return fetch_job(JOB, [JobSource(FakeLink("evil", streamed=archive), "/job")], self.job)
 
     def check(self) -> None:
         assert sorted(path.name for path in self.root.iterdir()) == ["jobs", "precious"]
@@ -79,9 +80,9 @@ REFUSED = {
     "absolute": ([("/tmp/hvdocker-evil", FILE, "x")], "outside the job's folder"),
     "climbing": ([("out/../../precious", FILE, "x")], "outside the job's folder"),
     "climbing twice": ([("out/a/../../../../precious", FILE, "x")], "outside the job's folder"),
-    "another top": ([(".fetched-files.json", FILE, "{}")], "not of the job's outputs or logs"),
-    "a mark of ours": ([("fetched.json", FILE, "{}")], "not of the job's outputs or logs"),
-    "the folder itself": ([(".", FOLDER, "")], "not of the job's outputs or logs"),
+    "another top": ([(".fetched-files.json", FILE, "{}")], "not of the job's outputs, logs or code"),
+    "a mark of ours": ([("fetched.json", FILE, "{}")], "not of the job's outputs, logs or code"),
+    "the folder itself": ([(".", FOLDER, "")], "not of the job's outputs, logs or code"),
     "through a link": ([("out/l", LINK, "sub"), ("out/l/x", FILE, "x")], "a link lies in its way"),
     "over a link": ([("out/l", LINK, "../mine.txt"), ("out/l", FILE, "x")], "a link lies in its way"),
     "link over a link": ([("out/l", LINK, "a"), ("out/l", LINK, "b")], "a link lies in its way"),

@@ -132,3 +132,45 @@ def test_nothing_is_written_through_a_link_that_an_earlier_fetch_brought(lab: Tw
     with pytest.raises(UsageProblem):
         lab.fetch("b")
     assert lab.texts() == {"out/kept": "kept", "out/up": "-> .."}
+
+
+def test_an_early_copy_does_not_keep_the_plain_name_when_hosts_differ_later(lab: TwoHosts) -> None:
+    lab.write("a", "out/log.txt", "early")
+    lab.fetch()
+    for host in "ab":
+        lab.write(host, "out/log.txt", f"end of {host}")
+    lab.fetch()
+    assert lab.texts() == {"out/log.txt.a": "end of a", "out/log.txt.b": "end of b"}
+
+
+def test_copies_with_a_host_go_when_the_hosts_agree_later(lab: TwoHosts) -> None:
+    for host in "ab":
+        lab.write(host, "out/log.txt", f"early {host}")
+    lab.write("a", "out/notes.a", "a name that only looks like ours")
+    lab.fetch()
+    for host in "ab":
+        lab.write(host, "out/log.txt", "the end")
+    lab.fetch()
+    assert lab.texts() == {"out/log.txt": "the end", "out/notes.a": "a name that only looks like ours"}
+
+
+def test_what_a_job_removed_meanwhile_stays_at_home(lab: TwoHosts) -> None:
+    gone = lab.write("a", "out/step-1", "1")
+    lab.write("a", "out/step-2", "2")
+    lab.fetch()
+    gone.unlink()
+    lab.fetch()
+    assert lab.texts() == {"out/step-1": "1", "out/step-2": "2"}
+
+
+def test_a_clash_of_names_that_are_as_long_as_they_can_be(lab: TwoHosts) -> None:
+    long = ["n" * 255, "n" * 254 + "m", "한" * 85]
+    for host in "ab":
+        for name in long:
+            lab.write(host, f"out/{name}", f"{name[-1]} of {host}")
+        lab.write(host, "out/zzz", "last")
+    report = lab.fetch()
+    assert sorted(report.clashes) == sorted(f"out/{name}" for name in long)
+    assert sorted(lab.texts().values()) == ["last", *sorted(f"{name[-1]} of {host}" for host in "ab" for name in long)]
+    lab.fetch()
+    assert len(lab.names()) == 7

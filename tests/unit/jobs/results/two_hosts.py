@@ -5,6 +5,7 @@ from pathlib import Path
 
 from hvdocker.jobs.results.fetch_files import fetch_job
 from hvdocker.jobs.results.merge import MANIFEST, FetchedFiles
+from hvdocker.jobs.results.read_host import JobSource
 from hvdocker.transport.local_link import LocalLink
 
 JOB = "train-abcd"
@@ -24,8 +25,8 @@ class TwoHosts:
         return path
 
     def fetch(self, hosts: str = "ab", job: str = JOB) -> FetchedFiles:
-        folders = [str(self.root / host) for host in hosts]
-        return fetch_job(job, [LocalLink(host) for host in hosts], folders, self.local_folder)
+        sources = [JobSource(LocalLink(host), str(self.root / host)) for host in hosts]
+        return fetch_job(job, sources, self.local_folder)
 
     def names(self) -> list[str]:
         return sorted(self.texts())

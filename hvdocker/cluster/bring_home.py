@@ -1,0 +1,101 @@
+"""Brings home what jobs wrote, before `down` or `gc` removes a cluster: outputs, logs, and files in the code folder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from hvdocker.env import Env
+from hvdocker.errors import HvdockerError
+from hvdocker.events import Event
+from hvdocker.inventory.locate import Located
+from hvdocker.jobs.fetch import fetch_code_without_job, fetch_job_files, find_code
+from hvdocker.jobs.results.fetch_marks import mark_fetched, marked_into, unfetched_code
+from hvdocker.observe.state import ClusterState
+from hvdocker.transport.session import Session
+from hvdocker.units import GIB, show_bytes
+
+if TYPE_CHECKING:
+    from hvdocker.jobs.results.code_files import HostCode
+    from hvdocker.jobs.results.merge import FetchedFiles
+
+# A removal brings at most this much home from the code folders. More may be data that a script downloaded there,
+# which nobody wants to wait for: the user has to decide.
+MOST_CODE_BYTES = 5 * GIB
+
+
+@dataclass
+class HomeFetch:
+    """Fetches the files of a cluster's jobs into .hvdocker/jobs/. `fetched` collects the results by job."""
+
+    env: Env
+    located: Located
+    session: Session
+    state: ClusterState
+    fetched: dict[str, FetchedFiles]
+
+    def fetch(self, job: str) -> None:
+        """Fetch a job. Raises an error if a file of the job could not be read, after all others were fetched."""
+        self.env.listener(Event("fetch", f"bringing home {job}"))
+        self._fetch(job, {} if self._excess_bytes else self._code)
+
+    def fetch_code_left(self) -> None:
+        """Fetch what is left in the code folders and did not come home with a job.
+
+        The folders are listed again until all came home. So a file is fetched too if a job was still writing it while
+        the job was fetched. Raises an error if the files are larger than MOST_CODE_BYTES."""
+        if self._excess_bytes:
+            raise _too_large(self._excess_bytes, unfetched_code(self.located, self._code), self.located.flag)
+        for _ in range(3):
+            left = find_code(self.session, self.state)
+            jobs = [job for job in unfetched_code(self.located, left) if not self._is_home(job, left)]
+            if not jobs:
+                return
+            for job in jobs:
+                self._fetch(job, left)
+        raise HvdockerError(
+            "files in the code folder change all the time", lines=jobs, fix="end what writes there (hvdocker exec)"
+        )
+
+    @cached_property
+    def _code(self) -> dict[str, HostCode]:
+        return find_code(self.session, self.state)
+
+    @cached_property
+    def _excess_bytes(self) -> int:
+        """The size of the files in the code folders that are not home yet, if it is more than MOST_CODE_BYTES."""
+        jobs = unfetched_code(self.located, self._code)
+        size = sum(file.size_bytes for left in self._code.values() for job in jobs for file in left.of(job))
+        return size if size > MOST_CODE_BYTES else 0
+
+    def _fetch(self, job: str, code: Mapping[str, HostCode]) -> None:
+        located = self.located
+        if job:
+            folder = located.jobs / job
+            before = marked_into(located, job, folder)
+            fetched = fetch_job_files(located, self.session, self.state, job, folder, code)
+            mark_fetched(located, job, before.with_fetched(fetched))
+        else:
+            folder = located.state / "no-job" / located.inventory.cluster
+            fetched = fetch_code_without_job(self.session, self.state, located.inventory.cluster, folder, code)
+        if job in self.fetched:
+            fetched.code_files += self.fetched[job].code_files
+        self.fetched[job] = fetched
+        if error := fetched.incomplete_error:
+            raise error
+
+    def _is_home(self, job: str, left: Mapping[str, HostCode]) -> bool:
+        """Whether this run has brought home exactly these files of the job."""
+        came = self.fetched[job].code if job in self.fetched else {}
+        return all(came.get(host) == found.digest(job) for host, found in left.items() if found.of(job))
+
+
+def _too_large(size: int, jobs: tuple[str, ...], flag: str) -> HvdockerError:
+    fetch = "; ".join(f"hvdocker fetch {job}{flag}" for job in jobs if job)
+    return HvdockerError(
+        f"{show_bytes(size)} lie in the code folder, where jobs saved them, and are not home",
+        lines=[f"more than {show_bytes(MOST_CODE_BYTES)} come only if you say so"],
+        fix=f"bring it home first: {fetch}" if fetch else None,
+    )
