@@ -61,10 +61,13 @@ class Entry:
 
 @dataclass(frozen=True)
 class Tree:
-    """The files of the code folder `root`, by relative path. Folders are not entries; hosts make them as needed."""
+    """The files of the code folder `root`, by relative path. Folders are not entries; hosts make them as needed.
+
+    `own_output` are the files into which this process writes its own output. They are not synced."""
 
     root: Path
     entries: Mapping[str, Entry]
+    own_output: tuple[str, ...] = field(default=(), compare=False)
 
     @cached_property
     def hash(self) -> str:

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import stat
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pathspec
 
-from hvdocker.errors import UsageProblem
+from hvdocker.sync.file_errors import CodeChanged, file_error, unreadable_error
 from hvdocker.sync.hash_cache import HashCache, file_stat, has_settled
+from hvdocker.sync.own_output import FileId, own_output_files
 from hvdocker.sync.tree import Entry, FileStat, Tree
 
 ALWAYS_SKIPPED = frozenset((".git", ".hvdocker", "__pycache__"))
 IGNORE_FILES = (".hvdockerignore", ".gitignore")
+# How often a folder is read in which files vanish or shrink meanwhile.
+READ_TRIES = 5
 _CHUNK = 1 << 20
 # Hashing releases the interpreter's lock only for large chunks, so small files gain nothing from threads.
 _LARGE_BYTES = 8 << 20
@@ -26,70 +30,78 @@ _LARGE_BYTES = 8 << 20
 
 @dataclass(frozen=True)
 class FoundFile:
-    """A file or symlink in the code folder, before it is hashed. `look` has the file's size, times and inode; it is
-    None for a symlink."""
+    """A file or symlink in the code folder, before it is hashed. `look` has the file's size, times and inode, `id`
+    its device and inode; both are None for a symlink."""
 
     entry: Entry
     look: FileStat | None = None
+    id: FileId | None = None
 
 
 def read_tree(root: Path, cache: HashCache | None = None, checksum: bool = False) -> Tree:
     """Read the code folder `root` into a tree. Only files whose hashes are not in the cache are read.
 
-    With `checksum` every file is hashed. Raises UsageProblem for a file that cannot be read."""
+    With `checksum` every file is hashed. A file that grows is read up to the size that it has when it is opened. If a
+    file vanishes or shrinks, the folder is read again, up to READ_TRIES times in total. Raises CodeChanged after
+    that, and UsageProblem for a file that cannot be read."""
+    for _ in range(READ_TRIES - 1):
+        with contextlib.suppress(CodeChanged):
+            return _read_tree(root, cache, checksum)
+    return _read_tree(root, cache, checksum)
+
+
+def _read_tree(root: Path, cache: HashCache | None, checksum: bool) -> Tree:
     started_ns = time.time_ns()
-    found = list(_walk(os.fspath(root), "", _ignore_rules(root)))
+    own_output = own_output_files()
+    walked = list(_walk(os.fspath(root), "", _ignore_rules(root)))
+    found = [file for file in walked if file.id not in own_output]
     known = {} if cache is None or checksum else cache.load(root)
-    hashes: dict[str, str] = {}
-    unread: list[FoundFile] = []
+    hashes: dict[str, tuple[FileStat, str]] = {}
+    unread: list[Entry] = []
     for file in found:
-        if file.look is None:
-            continue
         remembered = known.get(file.entry.path)
         if remembered and remembered[0] == file.look:
-            hashes[file.entry.path] = remembered[1]
-        else:
-            unread.append(file)
+            hashes[file.entry.path] = remembered
+        elif file.look:
+            unread.append(file.entry)
     hashes |= _hash_all(root, unread)
     if cache is not None and (unread or len(known) != len(hashes)):
-        looks = {file.entry.path: file.look for file in found if file.look}
-        cache.save(root, {path: (look, hashes[path]) for path, look in looks.items()}, started_ns)
-    entries = (_hashed(file, hashes, started_ns) for file in found)
-    return Tree(root, {entry.path: entry for entry in entries})
+        cache.save(root, hashes, started_ns)
+    entries = (_hashed(file.entry, hashes[file.entry.path], started_ns) if file.look else file.entry for file in found)
+    skipped = tuple(file.entry.path for file in walked if file.id in own_output)
+    return Tree(root, {entry.path: entry for entry in entries}, skipped)
 
 
-def _hashed(file: FoundFile, hashes: Mapping[str, str], started_ns: int) -> Entry:
-    if file.look is None:
-        return file.entry
-    look = file.look if has_settled(file.look, started_ns) else None
-    return replace(file.entry, sha256=hashes[file.entry.path], stat=look)
+def _hashed(entry: Entry, known: tuple[FileStat, str], started_ns: int) -> Entry:
+    look, sha256 = known
+    settled = look if has_settled(look, started_ns) else None
+    return replace(entry, sha256=sha256, size=look[0], mtime_ns=look[1], stat=settled)
 
 
-def _hash_all(root: Path, files: list[FoundFile]) -> dict[str, str]:
-    large = [file.entry for file in files if file.entry.size >= _LARGE_BYTES]
+def _hash_all(root: Path, entries: list[Entry]) -> dict[str, tuple[FileStat, str]]:
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-        pending = {entry.path: pool.submit(_hash, root, entry.path) for entry in large}
-        hashes = {file.entry.path: _hash(root, file.entry.path) for file in files if file.entry.path not in pending}
+        pending = {entry.path: pool.submit(_hash, root, entry) for entry in entries if entry.size >= _LARGE_BYTES}
+        hashes = {entry.path: _hash(root, entry) for entry in entries if entry.path not in pending}
         return hashes | {path: done.result() for path, done in pending.items()}
 
 
-def _hash(root: Path, path: str) -> str:
-    full = os.path.join(root, path)  # noqa: PTH118  # making a Path per file would dominate a walk
+def _hash(root: Path, entry: Entry) -> tuple[FileStat, str]:
+    """Return the stat and the hash of a file, both as of the moment when it is opened: what is appended later is not
+    part of the tree."""
+    full = os.path.join(root, entry.path)  # noqa: PTH118  # making a Path per file would dominate a walk
     digest = hashlib.sha256()
     try:
         with open(full, "rb", buffering=0) as file:  # noqa: PTH123  # as above
-            while chunk := file.read(_CHUNK):
+            look = file_stat(os.fstat(file.fileno()))
+            left = look[0]
+            while left and (chunk := file.read(min(_CHUNK, left))):
                 digest.update(chunk)
+                left -= len(chunk)
     except OSError as error:
-        raise unreadable_error(error, full) from error
-    return digest.hexdigest()
-
-
-def unreadable_error(error: OSError, path: str) -> UsageProblem:
-    """Return the error for a local file that cannot be read."""
-    return UsageProblem(
-        f"cannot read {error.filename or path}: {error.strerror}", fix="make it readable, or name it in .hvdockerignore"
-    )
+        raise file_error(error, full) from error
+    if left:
+        raise CodeChanged(full)
+    return look, digest.hexdigest()
 
 
 def _walk(folder: str, prefix: str, rules: pathspec.GitIgnoreSpec | None) -> Iterator[FoundFile]:
@@ -101,7 +113,7 @@ def _walk(folder: str, prefix: str, rules: pathspec.GitIgnoreSpec | None) -> Ite
         with os.scandir(folder) as listing:
             items = sorted(listing, key=lambda item: item.name)
     except OSError as error:
-        raise unreadable_error(error, folder) from error
+        raise (file_error if prefix else unreadable_error)(error, folder) from error
     for item in items:
         relative = prefix + item.name
         is_folder = item.is_dir(follow_symlinks=False)
@@ -120,11 +132,11 @@ def _found_file(item: os.DirEntry[str], relative: str) -> FoundFile | None:
         if stat.S_ISLNK(status.st_mode):
             return FoundFile(Entry(relative, target=os.readlink(item.path)))  # noqa: PTH115  # as above
     except OSError as error:
-        raise unreadable_error(error, item.path) from error
+        raise file_error(error, item.path) from error
     if not stat.S_ISREG(status.st_mode):
         return None
     entry = Entry(relative, mode=status.st_mode & 0o777, size=status.st_size, mtime_ns=status.st_mtime_ns)
-    return FoundFile(entry, file_stat(status))
+    return FoundFile(entry, file_stat(status), (status.st_dev, status.st_ino))
 
 
 def _ignore_rules(root: Path) -> pathspec.GitIgnoreSpec | None:

@@ -88,7 +88,7 @@ PURE = {
     "placement": "host_plan leases offers scope scope_label slot_flags slots", "placement/strategies": "*",
     "images": "plan requirements steps", "images/build": "layer_commands",
     "images/ship": "resumable_parts", "images/fan_out": "capabilities commands",
-    "sync": "codec commands steps tree",
+    "sync": "codec commands file_errors steps tree",
     "jobs": "history outcome steps", "jobs/capsule": "capsule difference patch", "jobs/log": "rank_logs",
     "jobs/secrets": "plan steps",
     "cluster": "steps unreachable_host", "cluster/plan": "*", "cluster/containers": "*",
