@@ -12,15 +12,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import pathspec
-
 from hvdocker.sync.file_errors import CodeChanged, file_error, unreadable_error
 from hvdocker.sync.hash_cache import HashCache, file_stat, has_settled
+from hvdocker.sync.ignore_files import IgnoreScope, scope_above
 from hvdocker.sync.own_output import FileId, own_output_files
 from hvdocker.sync.tree import Entry, FileStat, Tree
 
 ALWAYS_SKIPPED = frozenset((".git", ".hvdocker", "__pycache__"))
-IGNORE_FILES = (".hvdockerignore", ".gitignore")
 # How often a folder is read in which files vanish or shrink meanwhile.
 READ_TRIES = 5
 _CHUNK = 1 << 20
@@ -53,7 +51,7 @@ def read_tree(root: Path, cache: HashCache | None = None, checksum: bool = False
 def _read_tree(root: Path, cache: HashCache | None, checksum: bool) -> Tree:
     started_ns = time.time_ns()
     own_output = own_output_files()
-    walked = list(_walk(os.fspath(root), "", _ignore_rules(root)))
+    walked = list(_walk(os.fspath(root), "", scope_above(root)))
     found = [file for file in walked if file.id not in own_output]
     known = {} if cache is None or checksum else cache.load(root)
     hashes: dict[str, tuple[FileStat, str]] = {}
@@ -104,9 +102,9 @@ def _hash(root: Path, entry: Entry) -> tuple[FileStat, str]:
     return look, digest.hexdigest()
 
 
-def _walk(folder: str, prefix: str, rules: pathspec.GitIgnoreSpec | None) -> Iterator[FoundFile]:
+def _walk(folder: str, prefix: str, outer: IgnoreScope) -> Iterator[FoundFile]:
     """Yield the files below `folder` that are not ignored, sorted by name. `prefix` is the path of `folder` in the
-    tree.
+    tree. `outer` has the ignore files of the folders above.
 
     The code uses strings and scandir for speed, because every `train` walks the code folder."""
     try:
@@ -114,13 +112,15 @@ def _walk(folder: str, prefix: str, rules: pathspec.GitIgnoreSpec | None) -> Ite
             items = sorted(listing, key=lambda item: item.name)
     except OSError as error:
         raise (file_error if prefix else unreadable_error)(error, folder) from error
+    scope = outer.entering(folder, prefix, [item.name for item in items])
     for item in items:
         relative = prefix + item.name
+        # As in git, a symlink to a folder is not a folder. It is not followed, so it may lead anywhere.
         is_folder = item.is_dir(follow_symlinks=False)
-        if item.name in ALWAYS_SKIPPED or _is_ignored(relative, item, rules):
+        if item.name in ALWAYS_SKIPPED or scope.ignores(relative, is_folder):
             continue
         if is_folder:
-            yield from _walk(item.path, f"{relative}/", rules)
+            yield from _walk(item.path, f"{relative}/", scope)
         elif found := _found_file(item, relative):
             yield found
 
@@ -137,24 +137,3 @@ def _found_file(item: os.DirEntry[str], relative: str) -> FoundFile | None:
         return None
     entry = Entry(relative, mode=status.st_mode & 0o777, size=status.st_size, mtime_ns=status.st_mtime_ns)
     return FoundFile(entry, file_stat(status), (status.st_dev, status.st_ino))
-
-
-def _ignore_rules(root: Path) -> pathspec.GitIgnoreSpec | None:
-    """Return the rules of .hvdockerignore, or of .gitignore if there is no .hvdockerignore. Return None without
-    either file."""
-    for name in IGNORE_FILES:
-        path = root / name
-        if path.is_file():
-            lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-            return pathspec.GitIgnoreSpec.from_lines(lines)
-    return None
-
-
-def _is_ignored(relative: str, item: os.DirEntry[str], rules: pathspec.GitIgnoreSpec | None) -> bool:
-    """Whether the rules ignore the item. A symlink to a folder is ignored if the rules match it as a file or as a
-    folder."""
-    if rules is None:
-        return False
-    if item.is_symlink():
-        return rules.match_file(relative) or (item.is_dir() and rules.match_file(f"{relative}/"))
-    return rules.match_file(f"{relative}/" if item.is_dir(follow_symlinks=False) else relative)
