@@ -125,7 +125,7 @@ def _archive(tree: Tree, parcel: StreamFiles, on_growth: OnGrowth) -> Iterator[b
 def _metadata(tree: Tree, changes: Changes) -> Iterator[tuple[str, bytes]]:
     yield "index", tree.index(changes.is_shared)
     yield "paths", _path_list(sorted(tree.entries))
-    yield "folders", _path_list(changes.folders())
+    yield "folders", _path_list(changes.folders(tree))
     yield "drop", _path_list(changes.drop)
     yield "emptied", _path_list(changes.emptied(tree))
 
@@ -149,6 +149,10 @@ def _file(tree: Tree, entry: Entry, is_shared: bool, on_growth: OnGrowth) -> Ite
     info.mode = entry.mode_for(is_shared)
     if entry.target:
         info.type, info.linkname = tarfile.SYMTYPE, entry.target
+        yield _header(info)
+        return
+    if entry.is_folder:
+        info.type, info.mode = tarfile.DIRTYPE, entry.mode & 0o777
         yield _header(info)
         return
     info.size, info.mtime = entry.size, entry.mtime_ns // 1_000_000_000

@@ -140,7 +140,7 @@ def _remaining_streams(
 
 def _report(tree: Tree, lacked: Changes, parcel: StreamFiles | None, *sent: SendResult | None) -> SyncReport:
     return SyncReport(
-        sent=len(lacked.send),
+        sent=sum(not tree.entries[path].is_folder for path in lacked.send),
         sent_bytes=tree.bytes_of(lacked.send),
         removed=len(lacked.drop),
         tree_hash=tree.hash,

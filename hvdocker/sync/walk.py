@@ -15,8 +15,8 @@ from pathlib import Path
 from hvdocker.sync.file_errors import CodeChanged, file_error, unreadable_error
 from hvdocker.sync.hash_cache import HashCache, file_stat, has_settled
 from hvdocker.sync.ignore_files import IgnoreScope, scope_above
-from hvdocker.sync.own_output import FileId, own_output_files
-from hvdocker.sync.tree import Entry, FileStat, Tree
+from hvdocker.sync.own_output import own_output_files
+from hvdocker.sync.tree import FOLDER_MODE, Entry, FileStat, Tree
 
 ALWAYS_SKIPPED = frozenset((".git", ".hvdocker", "__pycache__"))
 # How often a folder is read in which files vanish or shrink meanwhile.
@@ -28,12 +28,11 @@ _LARGE_BYTES = 8 << 20
 
 @dataclass(frozen=True)
 class FoundFile:
-    """A file or symlink in the code folder, before it is hashed. `look` has the file's size, times and inode, `id`
-    its device and inode; both are None for a symlink."""
+    """A file, symlink or empty folder in the code folder, before it is hashed. `look` has the file's size, times and
+    inode; it is None for symlinks and folders."""
 
     entry: Entry
     look: FileStat | None = None
-    id: FileId | None = None
 
 
 def read_tree(root: Path, cache: HashCache | None = None, checksum: bool = False) -> Tree:
@@ -50,9 +49,8 @@ def read_tree(root: Path, cache: HashCache | None = None, checksum: bool = False
 
 def _read_tree(root: Path, cache: HashCache | None, checksum: bool) -> Tree:
     started_ns = time.time_ns()
-    own_output = own_output_files()
-    walked = list(_walk(os.fspath(root), "", scope_above(root)))
-    found = [file for file in walked if file.id not in own_output]
+    walk = _Walk()
+    found = list(walk.files(os.fspath(root), "", scope_above(root)))
     known = {} if cache is None or checksum else cache.load(root)
     hashes: dict[str, tuple[FileStat, str]] = {}
     unread: list[Entry] = []
@@ -66,8 +64,7 @@ def _read_tree(root: Path, cache: HashCache | None, checksum: bool) -> Tree:
     if cache is not None and (unread or len(known) != len(hashes)):
         cache.save(root, hashes, started_ns)
     entries = (_hashed(file.entry, hashes[file.entry.path], started_ns) if file.look else file.entry for file in found)
-    skipped = tuple(file.entry.path for file in walked if file.id in own_output)
-    return Tree(root, {entry.path: entry for entry in entries}, skipped)
+    return Tree(root, {entry.path: entry for entry in entries}, tuple(walk.skipped))
 
 
 def _hashed(entry: Entry, known: tuple[FileStat, str], started_ns: int) -> Entry:
@@ -102,38 +99,51 @@ def _hash(root: Path, entry: Entry) -> tuple[FileStat, str]:
     return look, digest.hexdigest()
 
 
-def _walk(folder: str, prefix: str, outer: IgnoreScope) -> Iterator[FoundFile]:
-    """Yield the files below `folder` that are not ignored, sorted by name. `prefix` is the path of `folder` in the
-    tree. `outer` has the ignore files of the folders above.
+class _Walk:
+    """One walk through the code folder. `skipped` are the files that it left out because they are this command's own
+    output."""
 
-    The code uses strings and scandir for speed, because every `train` walks the code folder."""
-    try:
-        with os.scandir(folder) as listing:
-            items = sorted(listing, key=lambda item: item.name)
-    except OSError as error:
-        raise (file_error if prefix else unreadable_error)(error, folder) from error
-    scope = outer.entering(folder, prefix, [item.name for item in items])
-    for item in items:
-        relative = prefix + item.name
-        # As in git, a symlink to a folder is not a folder. It is not followed, so it may lead anywhere.
-        is_folder = item.is_dir(follow_symlinks=False)
-        if item.name in ALWAYS_SKIPPED or scope.ignores(relative, is_folder):
-            continue
-        if is_folder:
-            yield from _walk(item.path, f"{relative}/", scope)
-        elif found := _found_file(item, relative):
-            yield found
+    def __init__(self) -> None:
+        self._own_output = own_output_files()
+        self.skipped: list[str] = []
 
+    def files(self, folder: str, prefix: str, outer: IgnoreScope) -> Iterator[FoundFile]:
+        """Yield the files below `folder` that are not ignored, sorted by name, and the folders without such files.
 
-def _found_file(item: os.DirEntry[str], relative: str) -> FoundFile | None:
-    """Return the file or symlink. Return None for a device, socket or pipe, which are not synced."""
-    try:
-        status = item.stat(follow_symlinks=False)
-        if stat.S_ISLNK(status.st_mode):
-            return FoundFile(Entry(relative, target=os.readlink(item.path)))  # noqa: PTH115  # as above
-    except OSError as error:
-        raise file_error(error, item.path) from error
-    if not stat.S_ISREG(status.st_mode):
-        return None
-    entry = Entry(relative, mode=status.st_mode & 0o777, size=status.st_size, mtime_ns=status.st_mtime_ns)
-    return FoundFile(entry, file_stat(status), (status.st_dev, status.st_ino))
+        `prefix` is the path of `folder` in the tree. `outer` has the ignore files of the folders above. The code
+        uses strings and scandir for speed, because every `train` walks the code folder."""
+        try:
+            with os.scandir(folder) as listing:
+                items = sorted(listing, key=lambda item: item.name)
+        except OSError as error:
+            raise (file_error if prefix else unreadable_error)(error, folder) from error
+        scope = outer.entering(folder, prefix, [item.name for item in items])
+        for item in items:
+            relative = prefix + item.name
+            # As in git, a symlink to a folder is not a folder. It is not followed, so it may lead anywhere.
+            is_folder = item.is_dir(follow_symlinks=False)
+            if item.name in ALWAYS_SKIPPED or scope.ignores(relative, is_folder):
+                continue
+            if is_folder:
+                inside = self.files(item.path, f"{relative}/", scope)
+                yield next(inside, None) or FoundFile(Entry(relative, mode=FOLDER_MODE))
+                yield from inside
+            elif found := self._file(item, relative):
+                yield found
+
+    def _file(self, item: os.DirEntry[str], relative: str) -> FoundFile | None:
+        """Return the file or symlink. Return None for this command's own output, and for a device, socket or pipe,
+        which are not synced."""
+        try:
+            status = item.stat(follow_symlinks=False)
+            if stat.S_ISLNK(status.st_mode):
+                return FoundFile(Entry(relative, target=os.readlink(item.path)))  # noqa: PTH115  # as above
+        except OSError as error:
+            raise file_error(error, item.path) from error
+        if not stat.S_ISREG(status.st_mode):
+            return None
+        if (status.st_dev, status.st_ino) in self._own_output:
+            self.skipped.append(relative)
+            return None
+        entry = Entry(relative, mode=status.st_mode & 0o777, size=status.st_size, mtime_ns=status.st_mtime_ns)
+        return FoundFile(entry, file_stat(status))

@@ -112,7 +112,7 @@ def test_what_is_gone_here_goes_there(pair: Pair) -> None:
     gone = pair.write("pkg/gone.py")
     pair.write("kept.py")
     pair.sync()
-    gone.unlink()
+    shutil.rmtree(gone.parent)
     report = pair.sync()
     assert (report.sent, report.removed) == (0, 1)
     assert pair.names() == ["kept.py"]
