@@ -24,8 +24,6 @@ from hvdocker.shell.command import Command, command, shell
 from hvdocker.sync.codec import Codec
 
 STREAM_COMPLETE = "meta/done"
-# The word in front of an answer. It is needed because a shell's start-up file may print something first.
-ANSWER = "hvdocker-sync"
 
 _VARIABLES = "state=$2; in=$3; TZ=UTC0; export TZ; "
 # The listing shows changed files in one round trip without reading them: writing to a file, replacing it or
@@ -41,11 +39,11 @@ _LIST = (
 
 _ASK = (
     'zstd=; command -v zstd >/dev/null 2>&1 && zstd=zstd; id=; digest=; '
-    'cd -- "$1" 2>/dev/null || { echo "hvdocker-sync differs $zstd"; exit 0; }; '
+    'cd -- "$1" 2>/dev/null || { echo "differs $zstd"; exit 0; }; '
     '[ -r "$state/index" ] && read -r id digest < "$state/index"; '
     'if [ -z "$5" ] && [ "$id" = "$4" ] && [ ! -e "$state/pending" ] && '
-    '[ "$(list | sha256sum)" = "$digest  -" ]; then echo "hvdocker-sync same $zstd"; exit 0; fi; '
-    'echo "hvdocker-sync differs $zstd"; '
+    '[ "$(list | sha256sum)" = "$digest  -" ]; then echo "same $zstd"; exit 0; fi; '
+    'echo "differs $zstd"; '
     '{ cat "$state/index"; printf "\\000"; cat "$state/pending"; printf "\\000"; list; printf "\\000"; '
     '[ -z "$5" ] || sha256sum -c -; } 2>/dev/null | gzip -1; exit 0'
 )  # fmt: skip
@@ -156,8 +154,9 @@ class SyncFolder:
 
 
 def ask_contents(stage: SyncFolder, tree_id: str, checks_contents: bool = False) -> Command:
-    """Return the command that asks what a host holds. It prints `same` if the host holds the tree `tree_id`
-    unchanged, else the data from which the changes are computed.
+    """Return the command that asks what a host holds. Its first line of output is `same` if the host holds the tree
+    `tree_id` unchanged, else `differs`, and the data from which the changes are computed follow, compressed. After
+    that word the line has `zstd` if the host has this program.
 
     With `checks_contents` the command never prints `same`. It also prints what `sha256sum -c` says about the lines
     on standard input."""

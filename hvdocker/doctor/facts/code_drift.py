@@ -38,10 +38,9 @@ def see_code(link: HostLink, folder: str) -> CodeSeen:
 def _read_index(link: HostLink, folder: str) -> HostIndex:
     question = commands.ask_contents(commands.SyncFolder(folder, "doctor"), _NO_TREE)
     result = link.run(question, timeout_s=ASK_TIMEOUT_S)
-    _, found, said = result.out.partition(f"{commands.ANSWER} ".encode())
-    body = said.partition(b"\n")[2]
+    body = result.out.partition(b"\n")[2]
     try:
-        return parse_host_index(zlib.decompress(body, wbits=31)) if found and body else HostIndex()
+        return parse_host_index(zlib.decompress(body, wbits=31)) if body else HostIndex()
     except zlib.error as error:
         raise HvdockerError("the host did not say what code it holds", host=link.name) from error
 
