@@ -15,8 +15,5 @@ def clock() -> Command:
 
 
 def read_clock(text: str) -> float | None:
-    """Return the seconds that `clock` printed, or None if the output does not end with a number.
-
-    Only the last word counts, because a start-up file of the shell may print text before it."""
-    lines = text.split()
-    return float(lines[-1]) if lines and re.fullmatch(r"\d+(\.\d*)?", lines[-1]) else None
+    """Return the seconds that `clock` printed, or None if the output is not a number."""
+    return float(text) if re.fullmatch(r"\d+(\.\d*)?\n?", text) else None

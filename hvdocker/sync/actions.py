@@ -17,6 +17,7 @@ from hvdocker.sync.hash_cache import HashCache
 from hvdocker.sync.host_query import SyncTarget
 from hvdocker.sync.steps import SyncCode
 from hvdocker.sync.sync import SyncOptions, SyncReport, sync_all
+from hvdocker.sync.tree import Tree
 from hvdocker.sync.walk import read_tree
 from hvdocker.transport.pool import HostOutcomes
 from hvdocker.units import pluralize, show_bytes
@@ -39,8 +40,20 @@ def _sync_all_hosts(steps: Sequence[SyncCode], context: Context) -> None:
     for step in steps:
         context.report_progress("code", step.describe(), step.host)
     targets = {step.host: SyncTarget(context.link(step.host), step.folder, step.is_shared) for step in steps}
-    how = SyncOptions(first.checks_contents, _Bars(context), context.cancel)
+    grown: set[str] = set()
+    how = SyncOptions(first.checks_contents, _Bars(context), context.cancel, grown.add)
     context.results[_OUTCOMES] = sync_all(targets, context.tree, how)
+    _note_partial_files(context, grown)
+
+
+def _note_partial_files(context: Context, grown: set[str]) -> None:
+    """Tell the user which files are not on the hosts as they are here: those that grew, and this command's log."""
+    tree: Tree = context.tree
+    for path in sorted(grown):
+        size = pluralize(tree.entries[path].size, "byte")
+        context.report_progress("note", f"{path} grew while it was read: the first {size} were sent")
+    for path in tree.own_output:
+        context.report_progress("note", f"{path} is not synced: the output of this command goes there")
 
 
 def _sync_code(step: SyncCode, context: Context) -> None:

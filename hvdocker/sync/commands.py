@@ -14,8 +14,7 @@ The state folder beside the code folder (`code.sync`) has these files:
 Files are unpacked into the inbox and renamed into place, the index last. So a running job sees either the old file
 or the new one, and the next sync completes an interrupted one. Two syncs at the same time have an inbox each. If
 another sync has replaced the index in the meantime, a sync succeeds if the other sync wrote equal code, else it
-fails. Folders are made as needed, with mode 755. They are not entries of the index, and empty folders are not
-synced.
+fails. Folders are made as needed, with mode 755. Only empty folders are entries of the index.
 
 A sync destroys nothing that a job wrote. If a job has changed or made a file that a sync is about to replace or
 remove, the file is moved to `jobs/.replaced/<token>` beside the code folder. From there it is fetched."""
@@ -29,22 +28,26 @@ from hvdocker.shell.host_folders import KEEP_CHANGED, REPLACED_FOLDER
 from hvdocker.sync.codec import Codec
 
 STREAM_COMPLETE = "meta/done"
-# The word in front of an answer. It is needed because a shell's start-up file may print something first.
-ANSWER = "hvdocker-sync"
 
 _VARIABLES = "state=$2; in=$3; TZ=UTC0; export TZ; "
 # The listing shows changed files in one round trip without reading them: writing to a file, replacing it or
 # changing its permissions moves its change time, which cannot be set back. `checks_contents` hashes the
 # files instead.
-_LIST = 'list() { xargs -0 stat -c //%f/%s/%y/%z/%n < "${1:-$state/paths}" 2>/dev/null; }; '
+# Of a folder only the mode is listed: jobs may write into it. Modes of folders begin with 4.
+_LIST = (
+    'look() { xargs -0 stat -c //%f/%s/%y/%z/%n < "${1:-$state/paths}" 2>/dev/null; }; '
+    "folders_without_times() { sed 's|^\\(//4[0-9a-f]*\\)/[^/]*/[^/]*/[^/]*/|\\1/|'; }; "
+    'list() { look "$@" | folders_without_times; }; '
+    'list_all() { look > "$in/look" && folders_without_times < "$in/look"; }; '
+)
 
 _ASK = (
     'zstd=; command -v zstd >/dev/null 2>&1 && zstd=zstd; id=; digest=; '
-    'cd -- "$1" 2>/dev/null || { echo "hvdocker-sync differs $zstd"; exit 0; }; '
+    'cd -- "$1" 2>/dev/null || { echo "differs $zstd"; exit 0; }; '
     '[ -r "$state/index" ] && read -r id digest < "$state/index"; '
     'if [ -z "$5" ] && [ "$id" = "$4" ] && [ ! -e "$state/pending" ] && '
-    '[ "$(list | sha256sum)" = "$digest  -" ]; then echo "hvdocker-sync same $zstd"; exit 0; fi; '
-    'echo "hvdocker-sync differs $zstd"; '
+    '[ "$(list | sha256sum)" = "$digest  -" ]; then echo "same $zstd"; exit 0; fi; '
+    'echo "differs $zstd"; '
     '{ cat "$state/index"; printf "\\000"; cat "$state/pending"; printf "\\000"; list; printf "\\000"; '
     '[ -z "$5" ] || sha256sum -c -; } 2>/dev/null | gzip -1; exit 0'
 )  # fmt: skip
@@ -90,10 +93,12 @@ _REMOVE = (
     'for path do shift; [ -d "$path" ] && [ ! -h "$path" ] || set -- "$@" "$path"; done; '
     '[ $# -eq 0 ] || rm -f -- "$@" || exit 255'
 )
-# Moves a new folder as a whole; in an existing folder, new files replace old ones.
+# Moves a new folder as a whole; in an existing folder, new files replace old ones. An empty folder has no file that
+# could fail to arrive, so what is in its way is looked for.
 _RENAME = (
     'for dir do from=$0/$dir; [ -d "$from" ] || continue; '
     'if [ ! -e "$dir" ]; then mv -- "$from" "$dir" || exit 255; continue; fi; '
+    '[ -d "$dir" ] || { printf "a file is where a folder has to be: %s\\n" "$dir" >&2; exit 255; }; '
     'find "$from/." ! -name . -prune ! -type d -exec sh -c \'exec mv -f -- "$@" "$0"\' "$dir/" {} + '
     "|| exit 255; done"
 )
@@ -117,7 +122,7 @@ _COMMIT = (
     'left=; [ ! -d "$in/new" ] || left=$(find "$in/new" ! -type d | head -n 3); '
     '[ -z "$left" ] || {{ printf "could not be put in place: %s\\n" "$left" >&2; exit 1; }}; '
     'mv -f -- "$in/meta/paths" "$state/paths" || exit 1; : > "$in/listing"; '
-    '[ ! -s "$state/paths" ] || list > "$in/listing" || '
+    '[ ! -s "$state/paths" ] || list_all > "$in/listing" || '
     '{{ echo "files were taken away while they were put in place" >&2; exit 1; }}; '
     'digest=$(sha256sum < "$in/listing") && '
     '{{ printf "%s %s\\n" "$4" "${{digest%% *}}" && cat "$in/meta/index" "$in/listing"; }} > "$in/whole" && '
@@ -128,7 +133,7 @@ _COMMIT = (
 _REWRITE_INDEX = (
     'cd -- "$1" && [ -s "$state/index" ] && [ -e "$state/paths" ] || { rm -rf -- "$state"; exit 0; }; '
     'mkdir -p -- "$in" && read -r id digest < "$state/index" || exit 1; : > "$in/listing"; '
-    '[ ! -s "$state/paths" ] || list > "$in/listing" || { rm -rf -- "$state"; exit 0; }; '
+    '[ ! -s "$state/paths" ] || list_all > "$in/listing" || { rm -rf -- "$state"; exit 0; }; '
     'digest=$(sha256sum < "$in/listing") && { printf "%s %s\n" "$id" "${digest%% *}" && '
     'sed -n 2p "$state/index" && cat "$in/listing"; } > "$in/whole" && '
     'mv -f -- "$in/whole" "$state/index" && rm -rf -- "$in"'
@@ -168,8 +173,9 @@ class SyncFolder:
 
 
 def ask_contents(stage: SyncFolder, tree_id: str, checks_contents: bool = False) -> Command:
-    """Return the command that asks what a host holds. It prints `same` if the host holds the tree `tree_id`
-    unchanged, else the data from which the changes are computed.
+    """Return the command that asks what a host holds. Its first line of output is `same` if the host holds the tree
+    `tree_id` unchanged, else `differs`, and the data from which the changes are computed follow, compressed. After
+    that word the line has `zstd` if the host has this program.
 
     With `checks_contents` the command never prints `same`. It also prints what `sha256sum -c` says about the lines
     on standard input."""

@@ -7,11 +7,10 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hvdocker.errors import HvdockerError
 from hvdocker.sync import commands
 from hvdocker.sync.commands import SyncFolder
 from hvdocker.sync.tree import Changes, Entry, HostIndex, Tree, compute_changes, parse_host_index
-from hvdocker.transport.link import CommandResult, HostLink, run_or_raise
+from hvdocker.transport.link import HostLink, run_or_raise
 
 
 @dataclass(frozen=True)
@@ -44,23 +43,11 @@ def ask_host(target: SyncTarget, tree: Tree, tree_id: str, token: str, checksum:
     question = commands.ask_contents(SyncFolder(target.folder, token), tree_id, checksum)
     wanted = [entry.checksum_line() for entry in _files(tree)] if checksum else None
     result = run_or_raise(target.link, question, "asking what the host holds failed", wanted)
-    _, found, said = result.out.partition(f"{commands.ANSWER} ".encode())
-    if not found:
-        raise _no_answer(result, target.link.name)
-    line, _, body = said.partition(b"\n")
+    line, _, body = result.out.partition(b"\n")
     held = HostIndex(is_same=True) if line.startswith(b"same") else _parse_answer(body, tree, checksum)
     lacked = compute_changes(tree, held, target.is_shared)
     base = commands.UNKNOWN_BASE if held.base is None else held.base
     return HostAnswer(lacked, base, b"zstd" in line, time.monotonic() - started)
-
-
-def _no_answer(result: CommandResult, name: str) -> HvdockerError:
-    return HvdockerError(
-        "the host did not say what it holds",
-        host=name,
-        lines=result.tail(3),
-        fix="does the account there have an ordinary shell?",
-    )
 
 
 def _parse_answer(body: bytes, tree: Tree, checksum: bool) -> HostIndex:

@@ -8,19 +8,20 @@ import hashlib
 import os
 import tarfile
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from hvdocker.errors import UsageProblem
 from hvdocker.sync.codec import Codec
 from hvdocker.sync.commands import STREAM_COMPLETE
+from hvdocker.sync.file_errors import CodeChanged, file_error
 from hvdocker.sync.hash_cache import file_stat
 from hvdocker.sync.tree import Changes, Entry, Tree
-from hvdocker.sync.walk import unreadable_error
 
 _READ = 1 << 20
 _PIECE = 1 << 18
+
+OnGrowth = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -49,13 +50,16 @@ class Piece:
     done: int
 
 
-def pack_stream(tree: Tree, parcel: StreamFiles) -> Iterator[Piece]:
-    """Yield the stream in pieces. Raises UsageProblem if a local file cannot be read, or has changed since it was
-    hashed."""
+def pack_stream(tree: Tree, parcel: StreamFiles, on_growth: OnGrowth = lambda path: None) -> Iterator[Piece]:
+    """Yield the stream in pieces. `on_growth` is called with the path of a file that is longer now than when it was
+    hashed; the part that was hashed is sent.
+
+    Raises CodeChanged if a local file has changed in any other way since it was hashed, and UsageProblem if it
+    cannot be read."""
     compressor = _compressor(parcel.codec)
     waiting: list[bytes] = []
     size = done = 0
-    for chunk in _archive(tree, parcel):
+    for chunk in _archive(tree, parcel, on_growth):
         packed = compressor.compress(chunk)
         done += len(chunk)
         size += len(packed)
@@ -102,7 +106,7 @@ def _compressor(codec: Codec) -> Compressor:
     return zlib.compressobj(1, wbits=31) if codec is Codec.GZIP else _NoCompression()
 
 
-def _archive(tree: Tree, parcel: StreamFiles) -> Iterator[bytes]:
+def _archive(tree: Tree, parcel: StreamFiles, on_growth: OnGrowth) -> Iterator[bytes]:
     """Yield the uncompressed tar archive: metadata, files, padding, and the mark that the stream is complete.
 
     Only the last stream of a sync has the metadata and the mark."""
@@ -110,7 +114,7 @@ def _archive(tree: Tree, parcel: StreamFiles) -> Iterator[bytes]:
         for name, body in _metadata(tree, parcel.changes):
             yield _member(f"meta/{name}", body)
     for path in parcel.paths:
-        yield from _file(tree, tree.entries[path], parcel.changes.is_shared)
+        yield from _file(tree, tree.entries[path], parcel.changes.is_shared, on_growth)
     if parcel.padding:
         yield _member("meta/padding", bytes(parcel.padding))
     if parcel.is_last:
@@ -121,7 +125,7 @@ def _archive(tree: Tree, parcel: StreamFiles) -> Iterator[bytes]:
 def _metadata(tree: Tree, changes: Changes) -> Iterator[tuple[str, bytes]]:
     yield "index", tree.index(changes.is_shared)
     yield "paths", _path_list(sorted(tree.entries))
-    yield "folders", _path_list(changes.folders())
+    yield "folders", _path_list(changes.folders(tree))
     yield "drop", _path_list(changes.drop)
     replaced = (*changes.send, *changes.drop)
     yield "replaced", _path_list(path for path in replaced if "\n" not in path)
@@ -143,22 +147,27 @@ def _header(info: tarfile.TarInfo) -> bytes:
     return info.tobuf(tarfile.GNU_FORMAT, "utf-8", "surrogateescape")
 
 
-def _file(tree: Tree, entry: Entry, is_shared: bool) -> Iterator[bytes]:
+def _file(tree: Tree, entry: Entry, is_shared: bool, on_growth: OnGrowth) -> Iterator[bytes]:
     info = tarfile.TarInfo(f"new/{entry.path}")
     info.mode = entry.mode_for(is_shared)
     if entry.target:
         info.type, info.linkname = tarfile.SYMTYPE, entry.target
         yield _header(info)
         return
+    if entry.is_folder:
+        info.type, info.mode = tarfile.DIRTYPE, entry.mode & 0o777
+        yield _header(info)
+        return
     info.size, info.mtime = entry.size, entry.mtime_ns // 1_000_000_000
     yield _header(info)
-    yield from _content(tree, entry)
+    yield from _content(tree, entry, on_growth)
     yield bytes(-entry.size % tarfile.BLOCKSIZE)
 
 
-def _content(tree: Tree, entry: Entry) -> Iterator[bytes]:
-    """Yield the content of a file, exactly as it was hashed. Raises UsageProblem if the file has changed since; the
-    host then discards the incomplete stream, so that no host has code that differs from its hash.
+def _content(tree: Tree, entry: Entry, on_growth: OnGrowth) -> Iterator[bytes]:
+    """Yield the content of a file, exactly as it was hashed. Only appending to the file is allowed since then. Raises
+    CodeChanged after any other change; the host then discards the incomplete stream, so that no host has code that
+    differs from its hash.
 
     If `entry.stat` still equals the file's size, times and inode, the file is not hashed again: they are compared
     once more after reading, and the change time of a file cannot be set back. Hashing takes a core a second per
@@ -175,8 +184,12 @@ def _content(tree: Tree, entry: Entry) -> Iterator[bytes]:
                 digest.update(chunk)
             yield chunk
         is_same = digest.hexdigest() == entry.sha256 if digest else _is_unchanged(file, entry)
-        if left or not is_same or _read(file, entry.path, 1):
-            raise _file_changed(tree, entry.path)
+        has_grown = os.fstat(file.fileno()).st_size > entry.size
+        # A file that was empty and is not any more was probably being rewritten: programs truncate first.
+        if left or not is_same or (has_grown and not entry.size):
+            raise CodeChanged(str(tree.root / entry.path))
+        if has_grown:
+            on_growth(entry.path)
 
 
 def _is_unchanged(file: _Reader, entry: Entry) -> bool:
@@ -197,21 +210,12 @@ def _opened(tree: Tree, path: str) -> _Reader:
     full = tree.root / path
     try:
         return full.open("rb", buffering=0)  # type: ignore[return-value]  # a regular file gives bytes
-    except FileNotFoundError as error:
-        raise _file_changed(tree, path) from error
     except OSError as error:
-        raise unreadable_error(error, str(full)) from error
+        raise file_error(error, str(full)) from error
 
 
 def _read(file: _Reader, path: str, size: int) -> bytes:
     try:
         return file.read(size)
     except OSError as error:
-        raise unreadable_error(error, path) from error
-
-
-def _file_changed(tree: Tree, path: str) -> UsageProblem:
-    return UsageProblem(
-        f"{tree.root / path} changed while it was being synced; no host has taken any of this sync",
-        fix="run it again when nothing writes there, or name the file in .hvdockerignore",
-    )
+        raise file_error(error, path) from error

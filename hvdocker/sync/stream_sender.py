@@ -13,7 +13,7 @@ from hvdocker.sync import commands
 from hvdocker.sync.broadcast import Broadcast
 from hvdocker.sync.commands import Commit, SyncFolder
 from hvdocker.sync.host_query import SyncTarget
-from hvdocker.sync.pack import Piece, StreamFiles, pack_stream
+from hvdocker.sync.pack import OnGrowth, Piece, StreamFiles, pack_stream
 from hvdocker.sync.tree import Tree
 from hvdocker.transport.link import run_or_raise
 from hvdocker.transport.pool import HostOutcomes, for_each_host
@@ -44,7 +44,8 @@ class StreamSender:
 
     `ids` has the id of the tree for each value of `SyncTarget.is_shared`. `bases` has the first line of the index
     from which a host's changes were computed. `token` names the inboxes of this sync. `on_interrupt` is called at
-    Ctrl-C. `most_at_once` is the number of hosts that receive at the same time."""
+    Ctrl-C, `on_growth` with the path of a file that grew. `most_at_once` is the number of hosts that receive at the
+    same time."""
 
     targets: Mapping[str, SyncTarget]
     tree: Tree
@@ -53,6 +54,7 @@ class StreamSender:
     token: str
     progress: Progress
     on_interrupt: Callable[[], None]
+    on_growth: OnGrowth = lambda path: None
     most_at_once: int = _MOST_AT_ONCE
 
     def send(self, parcels: Mapping[str, StreamFiles]) -> HostOutcomes[SendResult]:
@@ -73,7 +75,10 @@ class StreamSender:
         """Send to all hosts of one batch at the same time. A stream waits for the slowest of its hosts, so it must
         not have a host that has not begun to receive."""
         sharing = _hosts_by_stream(parcels)
-        streams = {parcel: Broadcast(pack_stream(self.tree, parcel), names) for parcel, names in sharing.items()}
+        streams = {
+            parcel: Broadcast(pack_stream(self.tree, parcel, self.on_growth), names)
+            for parcel, names in sharing.items()
+        }
 
         def work(name: str) -> SendResult:
             with streams[parcels[name]].reading(name) as pieces:

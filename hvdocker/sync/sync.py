@@ -13,7 +13,7 @@ from functools import cache, partial
 
 from hvdocker.sync.codec import Codec, LinkSpeed, bytes_per_s, choose_codec, sample_bytes
 from hvdocker.sync.host_query import HostAnswer, SyncTarget, ask_host
-from hvdocker.sync.pack import StreamFiles, compressed_ratio
+from hvdocker.sync.pack import OnGrowth, StreamFiles, compressed_ratio
 from hvdocker.sync.stream_sender import Progress, SendResult, StreamSender
 from hvdocker.sync.tree import Changes, Tree
 from hvdocker.transport.link import HostLink
@@ -42,11 +42,13 @@ class SyncOptions:
     """How to sync.
 
     With `checksum` the hosts hash the files that they hold. `progress` is called with host, bytes done and bytes in
-    total. `on_interrupt` is called at Ctrl-C. `choose` picks the compression for a host."""
+    total. `on_interrupt` is called at Ctrl-C. `on_growth` is called with the path of a file that grew while it was
+    sent, perhaps by several threads and more than once. `choose` picks the compression for a host."""
 
     checksum: bool = False
     progress: Progress = lambda host, done, total: None
     on_interrupt: Callable[[], None] = lambda: None
+    on_growth: OnGrowth = lambda path: None
     choose: Callable[[LinkSpeed], Codec] = choose_codec
 
 
@@ -74,7 +76,7 @@ def sync_all(targets: Mapping[str, SyncTarget], tree: Tree, how: SyncOptions | N
     if asked.failed:
         return HostOutcomes({}, asked.failed)
     bases = {name: answer.base for name, answer in asked.done.items()}
-    courier = StreamSender(targets, tree, ids, bases, token, how.progress, how.on_interrupt)
+    courier = StreamSender(targets, tree, ids, bases, token, how.progress, how.on_interrupt, how.on_growth)
     lacking = {name: answer for name, answer in asked.done.items() if not answer.changes.is_empty}
     samples = {name: found for name, answer in lacking.items() if (found := _sample_stream(tree, answer.changes))}
     try:
@@ -140,7 +142,7 @@ def _remaining_streams(
 
 def _report(tree: Tree, lacked: Changes, parcel: StreamFiles | None, *sent: SendResult | None) -> SyncReport:
     return SyncReport(
-        sent=len(lacked.send),
+        sent=sum(not tree.entries[path].is_folder for path in lacked.send),
         sent_bytes=tree.bytes_of(lacked.send),
         removed=len(lacked.drop),
         tree_hash=tree.hash,

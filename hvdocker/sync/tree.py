@@ -18,10 +18,13 @@ _HEADER = re.compile(rb"[0-9a-f]{64} [0-9a-f]{64}")
 
 FileStat = tuple[int, int, int, int]  # size, mtime_ns, ctime_ns, inode
 
+# The mode of an empty folder, as in `stat`. Hosts make all folders with these permissions.
+FOLDER_MODE = 0o040755
+
 
 @dataclass(frozen=True)
 class Entry:
-    """A file with its hash, or a symlink with its `target`.
+    """A file with its hash, a symlink with its `target`, or an empty folder with the mode FOLDER_MODE.
 
     `stat` has the file's size, times and inode. As long as they are unchanged, the file's content is what was
     hashed. `stat` is None if that is not certain, because the file had changed shortly before it was hashed."""
@@ -33,6 +36,10 @@ class Entry:
     size: int = 0
     mtime_ns: int = 0
     stat: FileStat | None = field(default=None, compare=False)
+
+    @property
+    def is_folder(self) -> bool:
+        return self.mode == FOLDER_MODE
 
     def content_key(self) -> list[object]:
         """Return the values that are the same for files of equal code: hash of the content, executable bit, link
@@ -61,16 +68,23 @@ class Entry:
 
 @dataclass(frozen=True)
 class Tree:
-    """The files of the code folder `root`, by relative path. Folders are not entries; hosts make them as needed."""
+    """The files of the code folder `root`, by relative path. Of the folders only the empty ones are entries; hosts
+    make the others as needed.
+
+    `own_output` are the files into which this process writes its own output. They are not synced."""
 
     root: Path
     entries: Mapping[str, Entry]
+    own_output: tuple[str, ...] = field(default=(), compare=False)
 
     @cached_property
     def hash(self) -> str:
-        """Return a hash of contents only: equal for equal code, wherever and whenever it was checked out."""
-        text = json.dumps([[path, *entry.content_key()] for path, entry in sorted(self.entries.items())])
-        return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
+        return hash_contents(self.entries)
+
+    @property
+    def files(self) -> Mapping[str, Entry]:
+        """Return the entries that are files or symlinks."""
+        return {path: entry for path, entry in self.entries.items() if not entry.is_folder}
 
     def id(self, is_shared: bool = False) -> str:
         """Return the id that stands in the index of a host if the host holds exactly this tree.
@@ -87,6 +101,13 @@ class Tree:
 
     def bytes_of(self, paths: Iterable[str]) -> int:
         return sum(self.entries[path].size for path in paths)
+
+
+def hash_contents(entries: Mapping[str, Entry]) -> str:
+    """Return a hash of contents only: equal for equal code, wherever and whenever it was checked out. Empty folders
+    do not count, because git does not have them."""
+    rows = [[path, *entry.content_key()] for path, entry in sorted(entries.items()) if not entry.is_folder]
+    return hashlib.sha256(json.dumps(rows).encode("utf-8", "surrogateescape")).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -107,8 +128,8 @@ class HostIndex:
 
 @dataclass(frozen=True)
 class Changes:
-    """What one host lacks: the paths to `send`, and the paths to `drop` (remove). Hosts with equal changes share one
-    stream.
+    """What one host lacks: the paths to `send`, the files to `drop` (remove), and the folders to remove if they are
+    empty, as `drop_folders`. Hosts with equal changes share one stream.
 
     `is_shared`: the container that reads the files runs as another user than the SSH login. `finishes`: the sync
     completes an interrupted sync, so it is needed even if there is nothing to send."""
@@ -117,25 +138,28 @@ class Changes:
     drop: tuple[str, ...] = ()
     is_shared: bool = False
     finishes: bool = False
+    drop_folders: tuple[str, ...] = ()
 
     @property
     def is_empty(self) -> bool:
-        return not (self.send or self.drop or self.finishes)
+        return not (self.send or self.drop or self.drop_folders or self.finishes)
 
     @property
     def drops_first(self) -> bool:
         """Whether a path changes from a file to a folder or from a folder to a file. Then the old files have to be
         removed before the new ones are moved into place."""
-        sent, dropped = set(self.send), set(self.drop)
-        return bool(parent_folders(self.send) & dropped or parent_folders(self.drop) & sent)
+        sent, dropped = set(self.send), {*self.drop, *self.drop_folders}
+        return bool(parent_folders(self.send) & dropped or (parent_folders(dropped) | dropped) & sent)
 
-    def folders(self) -> list[str]:
-        """Return every folder in which a file is written or removed, parents before children."""
-        return [".", *sorted(parent_folders((*self.send, *self.drop)))]
+    def folders(self, tree: Tree) -> list[str]:
+        """Return every folder that is made, or in which a file is written or removed, parents before children."""
+        made = {path for path in self.send if tree.entries[path].is_folder}
+        return [".", *sorted(parent_folders((*self.send, *self.drop, *self.drop_folders)) | made)]
 
     def emptied(self, tree: Tree) -> list[str]:
         """Return the folders that may be empty after files were removed, children before parents."""
-        return sorted(parent_folders(self.drop) - parent_folders(tree.entries), reverse=True)
+        kept = parent_folders(tree.entries) | {path for path, entry in tree.entries.items() if entry.is_folder}
+        return sorted((parent_folders((*self.drop, *self.drop_folders)) | set(self.drop_folders)) - kept, reverse=True)
 
 
 def compute_changes(tree: Tree, held: HostIndex, is_shared: bool = False) -> Changes:
@@ -147,8 +171,19 @@ def compute_changes(tree: Tree, held: HostIndex, is_shared: bool = False) -> Cha
         for path, entry in sorted(tree.entries.items())
         if path in held.touched or held.rows.get(path) != _row_without_time(entry.index_row(is_shared))
     )
-    drop = tuple(sorted((set(held.rows) | held.unfinished) - set(tree.entries)))
-    return Changes(send, drop, is_shared, bool(held.unfinished))
+    held_folders = {path for path, row in held.rows.items() if row[1] == FOLDER_MODE}
+    new_kind = {
+        path for path in held.rows if path in tree.entries and tree.entries[path].is_folder != (path in held_folders)
+    }
+    gone = (set(held.rows) | held.unfinished) - set(tree.entries) | new_kind
+    drop_folders = gone & held_folders - parent_folders(tree.entries)
+    return Changes(
+        send,
+        tuple(sorted(gone - held_folders)),
+        is_shared,
+        bool(held.unfinished),
+        tuple(sorted(drop_folders)),
+    )
 
 
 def parse_host_index(answer: bytes, damaged: Iterable[str] = ()) -> HostIndex:
@@ -209,8 +244,8 @@ def parse_rows(line: bytes) -> list[list[object]]:
 def parse_listing(text: bytes) -> dict[str, bytes]:
     """Parse a listing into mode, size and times by path.
 
-    A file is listed as `//MODE/SIZE/MODIFIED/CHANGED/./PATH`. Two slashes mark the start of a file, because they
-    never follow each other in a synced path."""
+    A file is listed as `//MODE/SIZE/MODIFIED/CHANGED/./PATH`, a folder as `//MODE/./PATH`. Two slashes mark the start
+    of a file, because they never follow each other in a synced path."""
     found: dict[str, bytes] = {}
     for record in text.split(b"//")[1:]:
         look, _, name = record.partition(b"/./")

@@ -4,11 +4,13 @@ Also creates the JobFollower, which shows the output of the started job until it
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from hvdocker.env import Env
+from hvdocker.events import Event, EventListener
 from hvdocker.inventory.locate import Located
 from hvdocker.jobs.follow import JobFollower
 from hvdocker.jobs.outcome import JobEnd
@@ -25,6 +27,11 @@ if TYPE_CHECKING:
     from hvdocker.locks.held_locks import HeldLocks
     from hvdocker.locks.held_ticket import HeldTicket
     from hvdocker.plan.apply import Context
+
+# How often a sync is begun whose files change while they are sent.
+SYNC_TRIES = 3
+
+Decided = TypeVar("Decided")
 
 
 def follower_of(env: Env, located: Located, session: Session, decision: Decision, viewer: Viewer) -> JobFollower:
@@ -62,22 +69,43 @@ def launch(
     wait_s = inf if ticket else inputs.request.lock_wait_s
     try:
         with locked(env, located, session.links, "train", wait_s) as held:
-            decision = decide(env, located, session, inputs, viewer, held, ticket is not None, relaunch)
-            context = decision.context
-            context.guard = held.raise_if_lost
-            if relaunch:
-                clear_fetched_hosts(located, relaunch.job)
-            _start(decision.workers_plan, context, held)
-            # Workers with the requirements are a complete cluster: a later failure does not remove them.
-            context.undo.clear()
-            _start(decision.job_plan, context, held)
-            started = decision
+            choose = partial(decide, env, located, session, inputs, viewer, held, ticket is not None, relaunch)
+            start = partial(_decide_and_start, choose, located, held, relaunch)
+            started = decision = repeat_if_code_changes(start, env.listener)
             if ticket:
                 ticket.leave()
     except KeyboardInterrupt:
         if started is None:
             raise
         raise follower_of(env, located, session, started, viewer).stop_on_ctrl_c() from None
+    return decision
+
+
+def repeat_if_code_changes(start: Callable[[], Decided], listener: EventListener) -> Decided:
+    """Call `start`, which decides on a job and starts it. If a file of the code changes while it is synced, call it
+    again, at most SYNC_TRIES times: everything is decided again, because the hash of the code is another one."""
+    from hvdocker.sync.file_errors import CodeChanged
+
+    for _ in range(SYNC_TRIES - 1):
+        try:
+            return start()
+        except CodeChanged as error:
+            listener(Event("note", f"{error.path} changed while it was being synced: the sync begins again"))
+    return start()
+
+
+def _decide_and_start(
+    choose: Callable[[], Decision], located: Located, held: HeldLocks, relaunch: Relaunch | None
+) -> Decision:
+    decision = choose()
+    context = decision.context
+    context.guard = held.raise_if_lost
+    if relaunch:
+        clear_fetched_hosts(located, relaunch.job)
+    _start(decision.workers_plan, context, held)
+    # Workers with the requirements are a complete cluster: a later failure does not remove them.
+    context.undo.clear()
+    _start(decision.job_plan, context, held)
     return decision
 
 

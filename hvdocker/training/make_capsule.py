@@ -154,7 +154,7 @@ def _code(tree: Tree, replay: StoredCapsule | None) -> tuple[CodeUsed, bytes]:
 
     git, patch = observe_git(tree)
     size = sum(entry.size for entry in tree.entries.values())
-    return CodeUsed(tree.hash, str(tree.root), len(tree.entries), size, git), patch
+    return CodeUsed(tree.hash, str(tree.root), len(tree.files), size, git), patch
 
 
 def _requirements(found: Requirements | None) -> Mapping[str, object] | None:

@@ -322,3 +322,33 @@ def test_a_container_of_another_user_can_read_the_code(lab: Lab, cli: Cli) -> No
     assert site.exec_in_worker(site.hosts[0], "id", "-u")[1] == "1234\n"
     assert site.exec_in_worker(site.hosts[0], "cat", "/train/pkg/private.py")[1] == "x"
     site.down("--discard")
+
+
+LOGGED = {
+    "redirected": 'exec {program} "$@" > {log} 2>&1',
+    "tee": '{program} "$@" 2>&1 | tee {log}; exit 0',
+}
+
+
+@pytest.mark.parametrize("way", LOGGED)
+def test_a_log_of_train_in_the_code_folder(
+    lab: Lab, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    site = LabCluster.write(lab, cli, lab.fresh(1), user="trainer")
+    code = site.folder / "code"
+    code.mkdir()
+    (code / "train.py").write_text("good")
+    site.up()
+    wrapper, log = tmp_path / "hvdocker", code / "train.log"
+    wrapper.write_text("#!/bin/sh\n" + LOGGED[way].format(program=binary(), log=log))
+    wrapper.chmod(0o755)
+    monkeypatch.setenv("HVDOCKER_BIN", str(wrapper))
+    site.run("train", "code/train.py", check=None)
+    monkeypatch.undo()
+    print(log.read_text())
+    assert "changed while it was being synced; no host" not in log.read_text()
+    assert site.exec_in_worker(site.hosts[0], "cat", "/train/train.py")[1] == "good"
+    if way == "redirected":
+        assert log.read_text().count("train.log is not synced: the output of this command goes there") == 1
+        assert site.exec_in_worker(site.hosts[0], "ls", "/train")[1] == "train.py\n"
+    site.down("--discard")

@@ -3,7 +3,7 @@
 import io
 import tarfile
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from docker.errors import NotFound
 
@@ -62,14 +62,12 @@ class RoundTrip:
 class RecordingLink(LocalLink):
     """A link to this machine as a host that records every round trip.
 
-    `cut_after_bytes` truncates the standard input of commands, like a lost link; `greeting` is text that the
-    host's shell prints before the output."""
+    `cut_after_bytes` truncates the standard input of commands, like a lost link."""
 
     def __init__(self, name: str = "a") -> None:
         super().__init__(name)
         self.round_trips: list[RoundTrip] = []
         self.cut_after_bytes: int | None = None
-        self.greeting = b""
 
     @property
     def deliveries(self) -> int:
@@ -81,7 +79,7 @@ class RecordingLink(LocalLink):
         data = b"".join(stdin or ())
         result = super().run(command, [data[: self.cut_after_bytes]], timeout_s)
         self.round_trips.append(RoundTrip(command, len(data), len(result.out)))
-        return replace(result, out=self.greeting + result.out)
+        return result
 
 
 @dataclass

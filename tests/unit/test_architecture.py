@@ -64,9 +64,9 @@ OWNERS = {
     "yaml": "inventory", "fabric": "transport/ssh", "invoke": "transport/ssh",
     "cryptography": "transport/ssh",
     "paramiko": "transport/ssh transport/errors.py inventory/ssh_config",
-    "requests": "transport", "urllib3": "transport", "pathspec": "sync", "zstandard": "sync images/ship",
+    "requests": "transport", "urllib3": "transport", "zstandard": "sync images/ship",
     "subprocess": "transport/local_link.py hooks/run_hook.py jobs/capsule/git.py images/build/base_image.py "
-    "inventory/ssh_config/match.py",
+    "inventory/ssh_config/match.py sync/ignore_files.py",
     "socket": "transport inventory/ssh_config/match.py",
     # All but the first three are to ask engine/ instead.
     "docker": "engine transport images observe plan/apply.py jobs/actions.py jobs/job_container.py "
@@ -88,7 +88,7 @@ PURE = {
     "placement": "host_plan leases offers scope scope_label slot_flags slots", "placement/strategies": "*",
     "images": "plan requirements steps", "images/build": "layer_commands",
     "images/ship": "resumable_parts", "images/fan_out": "capabilities commands",
-    "sync": "codec commands steps tree",
+    "sync": "codec commands file_errors ignore_rules steps tree wildmatch",
     "jobs": "history outcome steps", "jobs/capsule": "capsule difference patch", "jobs/log": "rank_logs",
     "jobs/results": "code_files commands",
     "jobs/secrets": "plan steps",
@@ -372,7 +372,7 @@ def test_nothing_is_called_utils() -> None:
 # Libraries are loaded once; then every module of ours is imported by a process that has none of ours yet.
 ALONE = """
 import os, sys
-import docker, fabric, jinja2, paramiko, pathspec, rich.console, rich.live, rich.table, typer, urllib3, yaml
+import docker, fabric, jinja2, paramiko, rich.console, rich.live, rich.table, typer, urllib3, yaml
 import cryptography.hazmat.primitives.serialization
 assert not [name for name in sys.modules if name.startswith("hvdocker")]
 failed = []

@@ -4,16 +4,13 @@ The host's index (the list of synced files with their hashes) is read with the s
 
 from __future__ import annotations
 
-import hashlib
-import json
 import zlib
-from collections.abc import Mapping
 
 from hvdocker.doctor.facts.commands import check_hashes
 from hvdocker.doctor.facts.facts import CodeSeen
 from hvdocker.errors import HvdockerError
 from hvdocker.sync import commands
-from hvdocker.sync.tree import Entry, HostIndex, parse_host_index
+from hvdocker.sync.tree import Entry, HostIndex, hash_contents, parse_host_index
 from hvdocker.transport.link import HostLink
 
 ASK_TIMEOUT_S = 60.0
@@ -29,9 +26,10 @@ def see_code(link: HostLink, folder: str) -> CodeSeen:
     held = _read_index(link, folder)
     if not held.rows:
         return CodeSeen(is_unfinished=bool(held.unfinished))
+    entries = {path: _entry(mark) for path, mark in held.rows.items()}
     return CodeSeen(
-        hash=_hash(held.rows),
-        files=len(held.rows),
+        hash=hash_contents(entries),
+        files=sum(not entry.is_folder for entry in entries.values()),
         edited=_edited(link, folder, held),
         is_unfinished=bool(held.unfinished),
     )
@@ -40,21 +38,11 @@ def see_code(link: HostLink, folder: str) -> CodeSeen:
 def _read_index(link: HostLink, folder: str) -> HostIndex:
     question = commands.ask_contents(commands.SyncFolder(folder, "doctor"), _NO_TREE)
     result = link.run(question, timeout_s=ASK_TIMEOUT_S)
-    _, found, said = result.out.partition(f"{commands.ANSWER} ".encode())
-    body = said.partition(b"\n")[2]
+    body = result.out.partition(b"\n")[2]
     try:
-        return parse_host_index(zlib.decompress(body, wbits=31)) if found and body else HostIndex()
+        return parse_host_index(zlib.decompress(body, wbits=31)) if body else HostIndex()
     except zlib.error as error:
         raise HvdockerError("the host did not say what code it holds", host=link.name) from error
-
-
-def _hash(marks: Mapping[str, list[object]]) -> str:
-    """Return the hash of the code: over contents, executable bits and symlink targets.
-
-    `marks` are the rows of the host's index. A local tree with the same code has the same hash."""
-    entries = {path: _entry(mark) for path, mark in marks.items()}
-    text = json.dumps([[path, *entry.content_key()] for path, entry in sorted(entries.items())])
-    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def _entry(mark: list[object]) -> Entry:
@@ -65,10 +53,12 @@ def _entry(mark: list[object]) -> Entry:
 
 
 def _edited(link: HostLink, folder: str, held: HostIndex) -> tuple[str, ...]:
-    """Return the touched paths whose content differs from the index `held`. A touched symlink always counts.
+    """Return the touched paths whose content differs from the index `held`. A touched symlink always counts, an
+    empty folder never.
 
     If the host could not hash the files, all touched paths count."""
-    touched = [_entry(held.rows[path]) for path in sorted(held.touched) if path in held.rows]
+    looked_at = (_entry(held.rows[path]) for path in sorted(held.touched) if path in held.rows)
+    touched = [entry for entry in looked_at if not entry.is_folder]
     files = [entry for entry in touched if entry.sha256]
     if not files:
         return tuple(entry.path for entry in touched)

@@ -157,14 +157,14 @@ def _patch(git: _Git, tree: Tree, most_bytes: int) -> bytes:
         _fill_index(own, Path(own.variables["GIT_INDEX_FILE"]))
         tracked = _tracked(own)
         links = tuple(f"{path}/" for path, mode in tracked.items() if mode == _GITLINK)
-        if any(path.startswith(links) for path in tree.entries):
+        if any(path.startswith(links) for path in tree.files):
             raise GitProblem("the folder has submodules")
-        new = sum(entry.size for path, entry in tree.entries.items() if path not in tracked)
+        new = sum(entry.size for path, entry in tree.files.items() if path not in tracked)
         if new > _NEW_FILES_FACTOR * most_bytes:
             raise GitProblem(f"files that git does not have are {show_bytes(new)}")
-        gone = (path for path in tracked if path not in tree.entries and _is_gone(tree.root, path))
+        gone = (path for path in tracked if path not in tree.files and _is_gone(tree.root, path))
         own.run("update-index", "-z", "--add", "--remove", "--replace", "--stdin",
-                stdin=_nul_terminated([*tree.entries, *gone]))  # fmt: skip
+                stdin=_nul_terminated([*tree.files, *gone]))  # fmt: skip
         words = ("diff-index", "--cached", "--binary", "--full-index", "-p", "--no-renames", "HEAD")
         patch = own.run(*words, most_bytes=most_bytes)
     if len(patch) > most_bytes:

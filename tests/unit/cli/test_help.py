@@ -19,7 +19,7 @@ from hvdocker.inventory.parse import parse
 
 README = Path(__file__).parents[3] / "README.md"
 HEAVY = (
-    "fabric", "invoke", "paramiko", "docker", "requests", "urllib3", "jinja2", "yaml", "pathspec",
+    "fabric", "invoke", "paramiko", "docker", "requests", "urllib3", "jinja2", "yaml",
     "cryptography", "hvdocker.inventory.parse", "hvdocker.transport", "hvdocker.engine", "hvdocker.cluster",
     "hvdocker.jobs", "hvdocker.training", "hvdocker.images", "hvdocker.doctor",
 )  # fmt: skip

@@ -61,6 +61,24 @@ def test_every_host_tells_what_it_was_sent(run: Run) -> None:
     assert set(run.told("a")) == {f"sync {run.here} to {run.root / 'a' / 'code'}"}
 
 
+def test_a_log_that_grows_while_it_is_synced_is_sent_in_part_with_a_note(run: Run) -> None:
+    """As `hvdocker train train.py | tee train.log` makes it."""
+    log = run.here / "train.log"
+    log.write_text("line\n")
+
+    def listen(event: Event) -> None:
+        run.events.append(event)
+        if event.text.startswith("sync "):
+            with log.open("a") as file:
+                file.write("more\n")
+
+    run.context.listener = listen
+    run.apply()
+    assert {(run.root / name / "code" / "train.log").read_text() for name in "ab"} == {"line\n"}
+    notes = [event.text for event in run.events if event.stage == "note"]
+    assert notes == ["train.log grew while it was read: the first 5 bytes were sent"]
+
+
 def test_a_large_transfer_shows_how_far_it_is(run: Run) -> None:
     (run.here / "data.bin").write_bytes(os.urandom(20 << 20))
     run.apply()

@@ -134,7 +134,7 @@ def test_a_host_that_cannot_be_asked_stops_all_before_anything_is_sent(tmp_path:
     assert site.held("a") == []
 
 
-@pytest.mark.parametrize("change", ["grows", "shrinks", "same size", "goes"])
+@pytest.mark.parametrize("change", ["grows in front", "shrinks", "same size", "goes"])
 def test_a_file_that_changes_under_it_is_named_and_no_host_takes_it(tmp_path: Path, change: str) -> None:
     site = Site(tmp_path, "ab")
     log = site.here / "log.txt"
@@ -147,7 +147,7 @@ def test_a_file_that_changes_under_it_is_named_and_no_host_takes_it(tmp_path: Pa
     if change == "goes":
         log.unlink()
     else:
-        log.write_text({"grows": "98765432101", "shrinks": "98765", "same size": "0000000000"}[change])
+        log.write_text({"grows in front": "19876543210", "shrinks": "98765", "same size": "0000000000"}[change])
     with pytest.raises(UsageProblem, match=r"log.txt changed while it was being synced") as caught:
         sync_all(site.targets(), tree)
     assert caught.value.host is None and caught.value.fix

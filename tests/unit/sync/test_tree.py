@@ -97,8 +97,9 @@ def test_room_is_made_first_only_where_kinds_change() -> None:
 
 def test_folders_from_above_and_emptied_ones_from_below() -> None:
     change = Changes(("a/b/new",), ("a/c/d/old", "top"))
-    assert change.folders() == [".", "a", "a/b", "a/c", "a/c/d"]
-    assert change.emptied(tree(file("a/b/new"))) == ["a/c/d", "a/c"]
+    code = tree(file("a/b/new"))
+    assert change.folders(code) == [".", "a", "a/b", "a/c", "a/c/d"]
+    assert change.emptied(code) == ["a/c/d", "a/c"]
     assert parent_folders(["x", "a/b/c"]) == {"a", "a/b"}
 
 

@@ -1,11 +1,15 @@
 """Which files of a folder are synced at all."""
 
+import contextlib
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from hvdocker.errors import UsageProblem
+from hvdocker.sync.hash_cache import CachedHashes, HashCache
 from hvdocker.sync.walk import read_tree
 
 
@@ -92,3 +96,39 @@ def test_a_folder_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     with pytest.raises(UsageProblem, match=r"cannot read .*/gone: No such file") as caught:
         read_tree(tmp_path / "gone")
     assert caught.value.fix and ".hvdockerignore" in caught.value.fix
+
+
+READ_TREE = """
+import pathlib, sys
+from hvdocker.sync.walk import read_tree
+tree = read_tree(pathlib.Path(sys.argv[1]))
+pathlib.Path(sys.argv[2]).write_text(repr((sorted(tree.entries), tree.own_output)))
+"""
+
+
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_the_log_of_this_command_in_the_code_folder_is_left_out(tmp_path: Path, stream: str) -> None:
+    """As `hvdocker train train.py > train.log` does it."""
+    code = tmp_path / "code"
+    write(code, "train.py")
+    write(code, "old.log")
+    (code / "link").symlink_to("train.log")
+    with (code / "train.log").open("wb") as log:
+        words = [sys.executable, "-c", READ_TREE, str(code), str(tmp_path / "told")]
+        subprocess.run(words, check=True, **{stream: log})  # type: ignore[call-overload]  # one of two streams
+    assert (tmp_path / "told").read_text() == "(['link', 'old.log', 'train.py'], ('train.log',))"
+
+
+class ChangingCache(HashCache):
+    """Changes the code folder between the walk and the hashing, which is when the cache is loaded."""
+
+    def load(self, root: Path) -> CachedHashes:
+        with contextlib.suppress(FileNotFoundError):
+            (root / "a.swp").unlink()
+        return {}
+
+
+def test_a_file_that_vanishes_during_the_walk_is_no_error(tmp_path: Path) -> None:
+    write(tmp_path, "code/a.swp")
+    write(tmp_path, "code/train.py")
+    assert sorted(read_tree(tmp_path / "code", ChangingCache(tmp_path / "cache")).entries) == ["train.py"]

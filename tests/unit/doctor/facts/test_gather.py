@@ -160,7 +160,7 @@ def test_a_host_without_code(tmp_path: Path) -> None:
 
 def test_an_answer_about_code_that_cannot_be_read() -> None:
     def mumble(command: Command, stdin: bytes) -> tuple[int, bytes, bytes]:
-        return 0, b"hvdocker-sync differs \nrubbish", b""
+        return 0, b"differs \nrubbish", b""
 
     with pytest.raises(HvdockerError):
         see_code(FakeLink(answer=mumble), "/code")

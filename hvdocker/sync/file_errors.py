@@ -1,0 +1,29 @@
+"""The errors of a sync that come from local files. Pure."""
+
+from __future__ import annotations
+
+from hvdocker.errors import HvdockerError, UsageProblem
+
+
+class CodeChanged(UsageProblem):
+    """A local file vanished, shrank or was rewritten between the walk and the end of the sync. The caller may read
+    the code folder again and repeat the sync. `path` is the full path of the file."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(
+            f"{path} changed while it was being synced; no host has taken any of this sync",
+            fix="run it again when nothing writes there, or name the file in .hvdockerignore",
+        )
+        self.path = path
+
+
+def file_error(error: OSError, path: str) -> HvdockerError:
+    """Return the error for a file of the walk that cannot be read: if it is gone, it has changed since the walk."""
+    return CodeChanged(path) if isinstance(error, FileNotFoundError) else unreadable_error(error, path)
+
+
+def unreadable_error(error: OSError, path: str) -> UsageProblem:
+    """Return the error for a local file or folder that cannot be read."""
+    return UsageProblem(
+        f"cannot read {error.filename or path}: {error.strerror}", fix="make it readable, or name it in .hvdockerignore"
+    )
