@@ -147,11 +147,17 @@ def trial_container_name(cluster: str, token: str) -> str:
     return f"hvdocker-{cluster}-doctor-{token}"
 
 
-def cluster_dir(home: str, cluster: str, shared_home_host: str | None = None) -> str:
-    """Return the folder of a cluster on a host, below `home`. `shared_home_host` is the name of the host; it becomes
-    a part of the path and is needed only if several hosts share one home."""
-    base = f"{home.rstrip('/')}/.hvdocker/{cluster}"
-    return f"{base}/{shared_home_host}" if shared_home_host else base
+def cluster_dir(home: str, cluster: str) -> str:
+    """Return the folder of a cluster below a home. It has one folder for each host (see `host_dir`)."""
+    return f"{home.rstrip('/')}/.hvdocker/{cluster}"
+
+
+def host_dir(home: str, cluster: str, host: str) -> str:
+    """Return the folder of a cluster on a host.
+
+    The host's name is a part of the path, because hosts may share one home. Whether they do cannot be seen from the
+    name of a file system: NFS, GPFS, BeeGFS and virtiofs all look different."""
+    return f"{cluster_dir(home, cluster)}/{host}"
 
 
 def job_id(script: str, entropy: bytes) -> str:

@@ -22,7 +22,7 @@ from hvdocker.engine.file_spec import FileSpec
 from hvdocker.errors import HostUnfit, HvdockerError
 from hvdocker.plan.apply import Context
 from hvdocker.shell import host_folders
-from hvdocker.transport.link import raise_if_failed, run_or_raise
+from hvdocker.transport.link import HostLink, raise_if_failed, run_or_raise
 from hvdocker.transport.ssh import key_pairs
 
 SSHD_DEADLINE_S = 30
@@ -71,10 +71,12 @@ def make_folders(context: Context, host: str, root: str, paths: tuple[str, ...],
     result = link.run(host_folders.make_folders(root, paths, is_shared))
     highest = host_folders.highest_new_folder(result.text)
     if highest:
-        remove = host_folders.remove_new_folders(root, highest)
-        undo = partial(run_or_raise, link, remove, f"removing {root} failed")
-        context.add_undo(host, f"folder {root}", undo)
+        context.add_undo(host, f"folder {root}", partial(_remove_new_folders, link, root, highest))
     raise_if_failed(link, result, f"making {root} failed", "is the disk full, or the home read-only?")
+
+
+def _remove_new_folders(link: HostLink, root: str, highest: str) -> None:
+    run_or_raise(link, host_folders.remove_new_folders(root, highest), f"removing {root} failed")
 
 
 def _make_network(step: steps.MakeNetwork, context: Context) -> None:

@@ -168,7 +168,6 @@ def _observe_host(inventory: Inventory, link: HostLink, with_gpus: bool = True) 
             job_folders=tuple(answer.all("job")),
             cluster_dir=answer.values.get("clusterdir"),
             members_line=answer.values.get("members", ""),
-            home_device=answer.values.get("homefs", ""),
             home_free_bytes=_kilobytes(answer, "homefree"),
             needs_sudo=isinstance(link, SshLink) and link.needs_sudo,
             groups=_supplementary_groups(answer),

@@ -39,14 +39,15 @@ fi
 [ -d "$root/docker" ] && root=$root/docker
 df -Pk "$root" "$home" 2>/dev/null | {
     read -r _; read -r _ _ _ left _ && echo "free $left"
-    read -r device _ _ left _ && echo "homefs $device" && echo "homefree $left"
+    read -r _ _ _ left _ && echo "homefree $left"
 }
 command -v nvidia-smi >/dev/null 2>&1 && echo "smi yes"
 nl='
 '
 for path in "$@"; do [ -e "$path" ] || printf '%s\n' "missing ${path%%"$nl"*}"; done
-dir=$home/.hvdocker/$dir
-[ -d "$dir/$host/jobs" ] && dir=$dir/$host
+# Clusters that an earlier version made have no folder per host.
+old=${home%/}/.hvdocker/$dir; dir=$old/$host
+[ ! -d "$dir/jobs" ] && [ -d "$old/jobs" ] && [ -d "$old/code" ] && dir=$old
 [ -d "$dir" ] && echo "clusterdir $dir"
 [ -r "$dir/members" ] && read -r members < "$dir/members" && printf '%s\n' "members $members"
 for job in "$dir"/jobs/*/; do
@@ -61,7 +62,7 @@ echo "done"
 def probe(cluster: str, host: str, paths: Iterable[str]) -> Command:
     """Return the command of the probe. It also reports which of `paths` do not exist on the host.
 
-    If hosts share a home folder, each has a folder of its own, named after `host`, inside the cluster's folder."""
+    `host` is the name of the host, after which its folder inside the cluster's folder is named."""
     return shell(_SCRIPT, cluster, host, "/var/lib", *paths)
 
 

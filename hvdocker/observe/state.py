@@ -192,8 +192,7 @@ class HostSeen:
     about cards that cannot be used. `reached_at` is the host's address to which the controller connected.
     `missing_paths` are mount sources that do not exist. `free_bytes` is the space for images. `cluster_dir` is the
     cluster's folder on the host, None if there is none. `job_folders` are the names of the job folders in it.
-    `home_device` is the device of the file system with the home folder. `needs_sudo` means that the engine is reached
-    only through sudo."""
+    `needs_sudo` means that the engine is reached only through sudo."""
 
     name: str
     uid: int
@@ -215,7 +214,6 @@ class HostSeen:
     cluster_dir: str | None = None
     # The line of the file `members`: the hosts that this host's worker trusts. Empty if there is no such file.
     members_line: str = ""
-    home_device: str = ""
     home_free_bytes: int | None = None
     needs_sudo: bool = False
     # The supplementary groups of the SSH user, by number.

@@ -27,7 +27,7 @@ def test_a_cluster_belongs_to_the_user_who_logs_in(
         assert seen["HostConfig"]["CapDrop"] == ["ALL"]
         assert {name.removeprefix("CAP_") for name in seen["HostConfig"]["CapAdd"] or []} == capabilities
         home = "/root" if user == "root" else f"/home/{user}"
-        assert host.exec(f"stat -c '%U %a' {home}/.hvdocker/lab/code") == f"{user} 700\n"
+        assert host.exec(f"stat -c '%U %a' {home}/.hvdocker/lab/{host.name}/code") == f"{user} 700\n"
     assert site.up().out.startswith("nothing to do")
     site.down()
     assert cluster_leftovers(site.hosts, "lab") == {}

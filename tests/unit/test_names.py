@@ -12,7 +12,7 @@ def test_names_of_containers_folders_and_networks() -> None:
     assert names.master_name("lab", "train-abcd") == "hvdocker-lab-train-abcd"
     assert names.network_name("lab") == "hvdocker-lab"
     assert names.cluster_dir("/home/me", "lab") == "/home/me/.hvdocker/lab"
-    assert names.cluster_dir("/", "lab", "w1") == "/.hvdocker/lab/w1"
+    assert names.host_dir("/", "lab", "w1") == "/.hvdocker/lab/w1"
 
 
 @pytest.mark.parametrize("name", ["lab", "a", "0", "my-lab_2.x", "x" * 63])

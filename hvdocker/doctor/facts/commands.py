@@ -61,7 +61,6 @@ for device in "$top"/sys/bus/pci/devices/*; do
     read -r vendor < "$device/vendor"; read -r class < "$device/class"
     case $vendor$class in 0x10de0x03*) echo "card ${device##*/}";; esac
 done
-for dir in "$home"/.hvdocker/*/; do [ -d "$dir" ] && { dir=${dir%/}; echo "cluster ${dir##*/}"; }; done
 for dir in /var/tmp/hvdocker-feed-*; do [ -d "$dir" ] && echo "feed $dir"; done
 echo "done"
 """

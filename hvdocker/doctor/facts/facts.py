@@ -69,10 +69,9 @@ class MachineSeen:
     """What the scripts of `facts/commands.py` read on the host, without its engine.
 
     `nvidia_cards` is the number of NVIDIA cards on the PCI bus, with or without a driver. `gpu_error` is why
-    nvidia-smi failed. `resolved` has, by host name, the addresses to which the host resolves it. `clusters` are the
-    names of folders in ~/.hvdocker. `feeds` are folders that were left when hosts passed an image on to each other.
-    The SELinux and AppArmor fields come from the kernel; `EngineState.security` has what the engine says about
-    them."""
+    nvidia-smi failed. `resolved` has, by host name, the addresses to which the host resolves it. `feeds` are
+    folders that were left when hosts passed an image on to each other. The SELinux and AppArmor fields come from
+    the kernel; `EngineState.security` has what the engine says about them."""
 
     kernel: str = ""
     hostname: str = ""
@@ -91,7 +90,6 @@ class MachineSeen:
     has_apparmor: bool = False
     has_apparmor_parser: bool = False
     resolved: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    clusters: tuple[str, ...] = ()
     feeds: tuple[str, ...] = ()
 
 

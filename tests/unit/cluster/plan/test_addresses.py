@@ -98,7 +98,7 @@ def test_only_hosts_that_were_seen_have_places_in_the_inventorys_order() -> None
     lab = inventory("hosts: [a, b, c]")
     placed = host_plans(lab, state_of(host_seen("c"), host_seen("a")))
     assert list(placed) == ["a", "c"]
-    assert (placed["c"].folder, placed["c"].uid, placed["c"].gid) == ("/home/c/.hvdocker/lab", 1000, 1001)
+    assert (placed["c"].folder, placed["c"].uid, placed["c"].gid) == ("/home/c/.hvdocker/lab/c", 1000, 1001)
 
 
 @pytest.mark.parametrize(
@@ -119,31 +119,9 @@ def test_no_local_subnet_is_left() -> None:
         local_subnet(state_of(host_seen("w1"), network=NetworkSeen(None, ("198.18.0.0/15",))))
 
 
-NFS, DISK = "10.0.0.1:/export/home", "/dev/sda1"
-
-
-@pytest.mark.parametrize(
-    ("device_a", "device_b", "home_b", "is_shared"),
-    [
-        (NFS, NFS, "/home/me", True),
-        (NFS, NFS, "/home/other", False),
-        (NFS, "10.0.0.2:/export/home", "/home/me", False),
-        # Every machine has a /dev/sda1 of its own.
-        (DISK, DISK, "/home/me", False),
-        ("", "", "/home/me", False),
-    ],
-)
-def test_hosts_that_share_a_home_have_folders_of_their_own(
-    device_a: str, device_b: str, home_b: str, is_shared: bool
-) -> None:
-    state = state_of(
-        host_seen("a", home="/home/me", home_device=device_a),
-        host_seen("b", home=home_b, home_device=device_b),
-    )
-    placed = host_plans(LAB, state)
-    own = {"a": "/a", "b": "/b"} if is_shared else {"a": "", "b": ""}
-    assert placed["a"].folder == f"/home/me/.hvdocker/lab{own['a']}"
-    assert placed["b"].folder == f"{home_b}/.hvdocker/lab{own['b']}"
+def test_hosts_that_share_a_home_on_any_file_system_have_folders_of_their_own() -> None:
+    placed = host_plans(LAB, state_of(host_seen("a", home="/home/me"), host_seen("b", home="/home/me")))
+    assert [placed[name].folder for name in "ab"] == ["/home/me/.hvdocker/lab/a", "/home/me/.hvdocker/lab/b"]
     # The engines are two: their workers need no longer names.
     assert placed["a"].worker_name == "hvdocker-lab-worker"
 
@@ -260,7 +238,6 @@ def test_only_dockers_own_old_numbers_are_too_old(version: str, is_old: bool) ->
     assert is_too_old(version) is is_old
 
 
-def test_a_folder_below_a_shared_home_stays_where_it_is_while_the_other_host_is_away() -> None:
-    lab = inventory("hosts: [a, b]\n")
-    alone = state_of(host_seen("a", home="/net", home_device="nas:/home", cluster_dir="/net/.hvdocker/lab/a"))
-    assert host_plans(lab, alone)["a"].folder == "/net/.hvdocker/lab/a"
+def test_a_cluster_that_an_earlier_version_made_keeps_its_folder() -> None:
+    seen = host_seen("a", home="/net", cluster_dir="/net/.hvdocker/lab")
+    assert host_plans(inventory("hosts: [a, b]\n"), state_of(seen))["a"].folder == "/net/.hvdocker/lab"

@@ -126,10 +126,12 @@ def test_leftovers() -> None:
         ),
         parts=("hvdocker-part:1-x",),
     )
-    dirty = replace(HEALTHY, seen=host_seen("a"), machine=machine("full"), engine=seen)
+    dirty = replace(
+        HEALTHY, seen=host_seen("a", cluster_dir="/h/.hvdocker/lab/a"), machine=machine("full"), engine=seen
+    )
     left = judged(dirty)["leftovers"]
     assert [line.split(":")[0] for line in left.evidence] == [
-        "d", "m", "~/.hvdocker/lab", "hvdocker-part", "/var/tmp/hvdocker-feed-1",
+        "d", "m", "/h/.hvdocker/lab/a", "hvdocker-part", "/var/tmp/hvdocker-feed-1",
     ]  # fmt: skip
     assert left.mark.value == "warn" and left.fix == "hvdocker down -i x.yaml"
     holder = Holder("ab", "eve", "desk", "e", "up", "theirs", age_s=5, held_s=30)

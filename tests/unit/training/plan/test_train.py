@@ -31,15 +31,15 @@ JOB = JobSpec(
     launcher=("horovodrun", "-np", "4"),
     workdir="/train",
 )
-JOB_A, JOB_B = (f"/home/{name}/.hvdocker/lab/jobs/train-abcd" for name in "ab")
+JOB_A, JOB_B = (f"/home/{name}/.hvdocker/lab/{name}/jobs/train-abcd" for name in "ab")
 
 
 def test_the_whole_plan() -> None:
     spec = master_spec(LAB, PLACED["a"], MAKER, JOB)
     assert plan_train(LAB, PLACED, MAKER, JOB, "/home/me/project") == Plan("train", "lab", (
         Stage("code", (
-            SyncCode("a", "/home/me/project", "/home/a/.hvdocker/lab/code"),
-            SyncCode("b", "/home/me/project", "/home/b/.hvdocker/lab/code"),
+            SyncCode("a", "/home/me/project", "/home/a/.hvdocker/lab/a/code"),
+            SyncCode("b", "/home/me/project", "/home/b/.hvdocker/lab/b/code"),
         )),
         Stage("files", (
             MakeFolders("a", JOB_A, (JOB_A, f"{JOB_A}/out", f"{JOB_A}/logs")),
