@@ -19,6 +19,7 @@ echo "groups $(id -G)"
 if cd -P ~ 2>/dev/null; then home=$PWD; else home=$HOME; fi
 echo "home $home"
 echo "reached ${SSH_CONNECTION:-}"
+boot=/proc/sys/kernel/random/boot_id; [ -r $boot ] && read -r boot < $boot && echo "boot $boot"
 [ -r /proc/meminfo ] && read -r _ memory _ < /proc/meminfo && echo "memory $memory"
 ok=
 for s in "${DOCKER_HOST#unix://}" /var/run/docker.sock "${XDG_RUNTIME_DIR:-/nonexistent}/docker.sock"; do
@@ -44,7 +45,14 @@ df -Pk "$root" "$home" 2>/dev/null | {
 command -v nvidia-smi >/dev/null 2>&1 && echo "smi yes"
 nl='
 '
-for path in "$@"; do [ -e "$path" ] || printf '%s\n' "missing ${path%%"$nl"*}"; done
+for path in "$@"; do
+    # A folder that may be entered but not listed is fine: ranks may know the names of its files.
+    if [ ! -e "$path" ]; then word=missing
+    elif [ -d "$path" ]; then [ -x "$path" ] && continue; word=unreadable
+    else [ -r "$path" ] && continue; word=unreadable
+    fi
+    printf '%s\n' "$word ${path%%"$nl"*}"
+done
 # Clusters that an earlier version made have no folder per host.
 old=${home%/}/.hvdocker/$dir; dir=$old/$host
 [ ! -d "$dir/jobs" ] && [ -d "$old/jobs" ] && [ -d "$old/code" ] && dir=$old
@@ -60,7 +68,8 @@ echo "done"
 
 
 def probe(cluster: str, host: str, paths: Iterable[str]) -> Command:
-    """Return the command of the probe. It also reports which of `paths` do not exist on the host.
+    """Return the command of the probe. It also reports which of `paths` do not exist on the host, and which
+    the SSH user may not read.
 
     `host` is the name of the host, after which its folder inside the cluster's folder is named."""
     return shell(_SCRIPT, cluster, host, "/var/lib", *paths)

@@ -160,6 +160,24 @@ def is_in_network(address: str, network: ipaddress.IPv4Network | ipaddress.IPv6N
         return False
 
 
+def moved_worker_problem(host: Host, seen: HostSeen, up: str, address: str | None = None) -> HvdockerError | None:
+    """Return the problem of a running worker whose address is no longer the training address of its host.
+
+    That happens if the host got another address since `up`. `up` is the command that mends it. `address` is the
+    training address, if it is known. Without it, a worker whose address is still on the host is not judged."""
+    worker = seen.worker(host.name)
+    listens = worker.labels.get(names.LABEL_ADDRESS) if worker and worker.is_running else None
+    if not listens or host.is_local or listens == address or not seen.addresses:
+        return None
+    if listens not in seen.addresses:
+        what = f"its worker listens on {listens}, and the host no longer has this address"
+    elif address:
+        what = f"its worker listens on {listens}, and its training address is {address} now"
+    else:
+        return None
+    return HostUnfit(what, host=host.name, command="ip -o addr", lines=[describe_addresses(seen)], fix=up)
+
+
 def port_conflicts(state: ClusterState, placed: Mapping[str, HostPlan]) -> list[str]:
     """Return the hosts on which the cluster's port is taken by a process that is not the cluster's worker."""
     return [

@@ -29,9 +29,13 @@ disk() {
     $limit df -Pi "$2" 2>/dev/null \
         | { read -r _; read -r _ total _ left _ && echo "inodes $1 $total $left $2"; }
 }
+context() {
+    [ ! -r "$top/sys/fs/selinux/enforce" ] || echo "context $(stat -c %C "$1" 2>/dev/null || echo -) $1"
+}
 disk images "$root"
 disk home "$home"
-while [ "$count" -gt 0 ]; do disk mount "$1"; shift; count=$((count - 1)); done
+context "$home/.hvdocker"
+while [ "$count" -gt 0 ]; do disk mount "$1"; context "$1"; shift; count=$((count - 1)); done
 lookup() {
     if command -v getent >/dev/null 2>&1; then
         found=$($short getent ahostsv4 "$1" 2>/dev/null || $short getent hosts "$1" 2>/dev/null)

@@ -46,7 +46,7 @@ def judge_worker(worker: ContainerSeen | None, is_up: bool, why_new: str | None,
     if worker is None:
         if not is_up:
             return good("worker", "not up")
-        return warn("worker", "other hosts have a worker, this one has none", fix=up)
+        return bad("worker", "none", ["other hosts of the cluster have one, and `train` needs all of them"], fix=up)
     if not worker.is_running:
         return bad("worker", f"it is {worker.state}", [worker.name], shlex.join(("docker", "logs", worker.name)), up)
     if why_new:

@@ -1,4 +1,5 @@
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -6,13 +7,15 @@ from hvdocker.cluster.plan.addresses import (
     choose_port,
     host_plans,
     local_subnet,
+    moved_worker_problem,
     port_conflicts,
     training_addresses,
 )
 from hvdocker.cluster.plan.fitness import UPGRADE_ENGINE_FIX, fitness_problems, is_too_old
+from hvdocker.cluster.plan.up import plan_up
 from hvdocker.errors import ExitCode, HostErrors, HostUnfit, HvdockerError
-from hvdocker.observe.state import NetworkSeen
-from tests.unit.builders import ENGINE, host_seen, host_with_worker, inventory, state_of
+from hvdocker.observe.state import EngineSeen, NetworkSeen
+from tests.unit.builders import ENGINE, MAKER, host_seen, host_with_worker, inventory, state_of
 
 LAB = inventory("hosts: [a, b]")
 
@@ -241,3 +244,63 @@ def test_only_dockers_own_old_numbers_are_too_old(version: str, is_old: bool) ->
 def test_a_cluster_that_an_earlier_version_made_keeps_its_folder() -> None:
     seen = host_seen("a", home="/net", cluster_dir="/net/.hvdocker/lab")
     assert host_plans(inventory("hosts: [a, b]\n"), state_of(seen))["a"].folder == "/net/.hvdocker/lab"
+
+
+CLONED = EngineSeen("27.1.1", "x86_64", 1 << 34, cpus=8, id="ABCD:EFGH")
+
+
+def one_machine(**of_b: Any) -> list[str]:
+    """Return the problems of the hosts a and b, whose engines say the same id."""
+    hosts = (host_seen("a", engine=CLONED, boot_id="boot-1"), host_seen("b", engine=CLONED, **of_b))
+    return [str(problem) for problem in fitness_problems(LAB, host_plans(LAB, state_of(*hosts)))]
+
+
+def test_one_machine_by_two_of_its_addresses_is_refused_with_both_names() -> None:
+    expected = ["b: a and b are one machine, which the inventory names twice"]
+    assert one_machine(boot_id="boot-1") == expected
+    # Cloned virtual machines keep the id of the engine of their template.
+    assert one_machine(boot_id="boot-2") == []
+    # The engine that runs the worker of `a` already is not asked for its id.
+    worker = host_with_worker(LAB, "a")
+    state = state_of(worker, replace(host_seen("b"), containers=worker.containers))
+    assert [str(one) for one in fitness_problems(LAB, host_plans(LAB, state))] == expected
+
+
+@pytest.mark.parametrize(
+    ("engine", "words"),
+    [
+        ({"security": ("seccomp", "rootless")}, "rootless"),
+        ({"security": ("userns",)}, "userns-remap"),
+        ({"root_dir": "/var/snap/docker/common/var-lib-docker"}, "snap"),
+    ],
+)
+def test_an_engine_that_cannot_train_is_refused_before_an_image_is_sent(engine: dict[str, Any], words: str) -> None:
+    seen = host_seen("a", engine=replace(CLONED, **engine), image=None)
+    state = state_of(seen, host_seen("b"))
+    with pytest.raises(HostUnfit, match=words) as caught:
+        plan_up(LAB, state, host_plans(LAB, state), MAKER)
+    assert caught.value.host == "a" and caught.value.fix
+    local = inventory("local: 1\n")
+    mine = state_of(host_seen("w1", engine=replace(CLONED, **engine)))
+    assert fitness_problems(local, host_plans(local, mine)) == []
+
+
+def test_a_data_set_that_the_ssh_user_may_not_read_is_refused() -> None:
+    problems = unfit("hosts: [a, b]\n", unreadable_paths=("/srv/data",))
+    assert [str(one) for one in problems] == ["a: ranks could not read the mount source /srv/data: permission denied"]
+    # Another user of containers may have other rights, which nobody looked at.
+    assert unfit("hosts: [a, b]\nuser: 5000:5000\n", unreadable_paths=("/srv/data",)) == []
+
+
+def test_a_host_that_got_another_address_is_told_from_its_worker() -> None:
+    seen = host_with_worker(LAB, "a")
+    host = LAB.named("a")
+    assert moved_worker_problem(host, seen, "hvdocker up", "10.0.0.11") is None
+    moved = replace(seen, addresses=("127.0.0.1", "10.0.0.77"), reached_at="10.0.0.77")
+    problem = moved_worker_problem(host, moved, "hvdocker up")
+    assert problem and problem.what == "its worker listens on 10.0.0.11, and the host no longer has this address"
+    assert (problem.host, problem.fix) == ("a", "hvdocker up")
+    # It has the old address still, and another one is the training address.
+    assert moved_worker_problem(host, seen, "hvdocker up") is None
+    other = moved_worker_problem(host, seen, "hvdocker up", "10.0.0.77")
+    assert other and other.what == "its worker listens on 10.0.0.11, and its training address is 10.0.0.77 now"

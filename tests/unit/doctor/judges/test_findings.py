@@ -54,7 +54,7 @@ HOSTILE = '/srv/it\'s "mine" $(touch evil) `touch evil`; touch evil & # *'
 RED = {
     "address", "apparmor", "architecture", "clock", "code", "container", "cpu", "cuda", "engine", "gpus",
     "home-disk", "image", "images-disk", "mounts", "mtu", "name", "network", "ports", "same horovod",
-    "same image", "same nccl", "same tensorflow", "same torch", "socket", "ssh", "toolkit", "worker",
+    "same image", "same nccl", "same tensorflow", "same torch", "selinux", "socket", "ssh", "toolkit", "worker",
 }  # fmt: skip
 
 

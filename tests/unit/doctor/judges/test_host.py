@@ -93,7 +93,7 @@ def test_an_image_that_is_not_there_leaves_cells_open() -> None:
 def test_workers_that_are_not_what_they_should_be() -> None:
     exited = judged(replace(HEALTHY, seen=host_with_worker(LAB, "a", state="exited")))
     assert bad(exited) == {"worker"} and exited["worker"].fix == "hvdocker up -i x.yaml"
-    assert judged(replace(HEALTHY, seen=host_seen("a")))["worker"].mark.value == "warn"
+    assert judged(replace(HEALTHY, seen=host_seen("a")))["worker"].mark.value == "bad"
     changed = judged(HEALTHY, why_new="its settings changed")["worker"]
     assert changed.mark.value == "warn" and "its settings changed" in changed.shown
 

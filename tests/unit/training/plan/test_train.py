@@ -135,6 +135,15 @@ def test_every_worker_that_does_not_run_is_named() -> None:
     assert caught.value.exit_code == ExitCode.UNFIT
 
 
+def test_a_host_that_got_another_address_is_named_and_up_is_the_fix() -> None:
+    moved = replace(host_with_worker(LAB, "b"), addresses=("10.0.0.77",), reached_at="10.0.0.77")
+    state = state_of(host_with_worker(LAB, "a"), moved, host_with_worker(LAB, "c"))
+    with pytest.raises(HvdockerError) as caught:
+        check_workers(LAB, host_plans(LAB, state), state)
+    assert str(caught.value) == "b: its worker listens on 10.0.0.12, and the host no longer has this address"
+    assert caught.value.fix == "hvdocker up"
+
+
 def test_some_workers_may_be_missing() -> None:
     state = state_of(host_with_worker(LAB, "a"), host_seen("b"), host_with_worker(LAB, "c", state="exited"))
     check_workers(LAB, host_plans(LAB, state), state, may_miss=True)
