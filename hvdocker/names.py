@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import unicodedata
 from dataclasses import dataclass
 from urllib.parse import quote, unquote
 
@@ -89,8 +90,15 @@ def cluster_name_problem(name: str) -> str | None:
 
 
 def as_cluster_name(text: str) -> str:
-    """Turn any text, such as the name of a folder, into a valid cluster name."""
-    return re.sub(r"[^a-z0-9_.-]+", "-", text.lower()).strip("-_.")[:63] or "cluster"
+    """Turn any text, such as the name of a folder, into a valid cluster name.
+
+    A name in another script has no Latin letter. It gets a digest, so that two such folders mean two clusters."""
+    name = re.sub(r"[^a-z0-9_.-]+", "-", text.lower()).strip("-_.")[:63]
+    if text.isascii() or re.search("[a-z]", name):
+        return name or "cluster"
+    # macOS stores Korean names decomposed: the same folder has one name on every controller.
+    normal = unicodedata.normalize("NFC", text).encode("utf-8", "surrogateescape")
+    return f"{name[:54] or 'cluster'}-{hashlib.sha256(normal).hexdigest()[:8]}"
 
 
 def run_cluster(cluster: str, entropy: bytes) -> str:
