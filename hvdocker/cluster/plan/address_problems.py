@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from hvdocker.cluster.plan.addresses import ALL_IPV4, address_fix, describe_addresses, is_in_network, is_loopback
+from hvdocker.cluster.plan.addresses import (
+    ALL_IPV4,
+    address_fix,
+    address_fix_from,
+    describe_addresses,
+    is_in_network,
+    is_loopback,
+)
 from hvdocker.errors import HostUnfit, HvdockerError
 from hvdocker.placement.host_plan import HostPlan
 
@@ -50,10 +57,21 @@ def _duplicate_and_ipv6_problems(placed: Mapping[str, HostPlan]) -> list[Hvdocke
                     host=name,
                     command="ip -o addr",
                     lines=[describe_addresses(place.seen)],
-                    fix=address_fix(place.seen),
+                    fix=_ipv4_fix(place, placed),
                 )
             )
     return problems
+
+
+def _ipv4_fix(place: HostPlan, placed: Mapping[str, HostPlan]) -> str:
+    """Return advice for a host whose training address is IPv6: an IPv4 address that the host has and no other host.
+
+    An address that several hosts have, such as that of docker0, leads from each of them to itself."""
+    others = {address for one in placed.values() if one is not place for address in one.seen.addresses}
+    own = [address for address in place.seen.addresses if address not in others]
+    if any(is_in_network(address, ALL_IPV4) for address in own):
+        return address_fix_from(own)
+    return "give this host an IPv4 address that the other hosts can reach, and write it as its `address:`"
 
 
 def _same_machine_problems(placed: Mapping[str, HostPlan]) -> list[HvdockerError]:

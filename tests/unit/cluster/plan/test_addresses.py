@@ -152,6 +152,21 @@ def test_an_ipv6_training_address_is_refused_before_horovod_chokes_on_it() -> No
     ]
 
 
+def test_hosts_with_ipv6_alone_are_not_sent_to_the_bridge_of_their_engine() -> None:
+    only_docker0 = ("127.0.0.1", "::1", "172.17.0.1")
+    hosts = [
+        host_seen(name, reached_at=f"fd00::{number}", addresses=(*only_docker0, f"fd00::{number}"))
+        for number, name in enumerate("ab", start=1)
+    ]
+    found = fitness_problems(LAB, host_plans(LAB, state_of(*hosts)))
+    assert [one.what for one in found] == [
+        f"the training address fd00::{number} is IPv6, which Horovod does not take" for number in (1, 2)
+    ]
+    assert {one.fix for one in found} == {
+        "give this host an IPv4 address that the other hosts can reach, and write it as its `address:`"
+    }
+
+
 def test_an_address_of_its_own_mends_both() -> None:
     fixed = "hosts: [a, {host: b, address: 192.168.0.98}, {host: c, address: 192.168.0.99}]"
     assert problems(fixed, a="10.0.0.11", b="10.0.0.11", c="fd00::2") == []
