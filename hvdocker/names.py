@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import unicodedata
 from dataclasses import dataclass
 from urllib.parse import quote, unquote
 
@@ -89,8 +90,15 @@ def cluster_name_problem(name: str) -> str | None:
 
 
 def as_cluster_name(text: str) -> str:
-    """Turn any text, such as the name of a folder, into a valid cluster name."""
-    return re.sub(r"[^a-z0-9_.-]+", "-", text.lower()).strip("-_.")[:63] or "cluster"
+    """Turn any text, such as the name of a folder, into a valid cluster name.
+
+    A name in another script has no Latin letter. It gets a digest, so that two such folders mean two clusters."""
+    name = re.sub(r"[^a-z0-9_.-]+", "-", text.lower()).strip("-_.")[:63]
+    if text.isascii() or re.search("[a-z]", name):
+        return name or "cluster"
+    # macOS stores Korean names decomposed: the same folder has one name on every controller.
+    normal = unicodedata.normalize("NFC", text).encode("utf-8", "surrogateescape")
+    return f"{name[:54] or 'cluster'}-{hashlib.sha256(normal).hexdigest()[:8]}"
 
 
 def run_cluster(cluster: str, entropy: bytes) -> str:
@@ -147,11 +155,17 @@ def trial_container_name(cluster: str, token: str) -> str:
     return f"hvdocker-{cluster}-doctor-{token}"
 
 
-def cluster_dir(home: str, cluster: str, shared_home_host: str | None = None) -> str:
-    """Return the folder of a cluster on a host, below `home`. `shared_home_host` is the name of the host; it becomes
-    a part of the path and is needed only if several hosts share one home."""
-    base = f"{home.rstrip('/')}/.hvdocker/{cluster}"
-    return f"{base}/{shared_home_host}" if shared_home_host else base
+def cluster_dir(home: str, cluster: str) -> str:
+    """Return the folder of a cluster below a home. It has one folder for each host (see `host_dir`)."""
+    return f"{home.rstrip('/')}/.hvdocker/{cluster}"
+
+
+def host_dir(home: str, cluster: str, host: str) -> str:
+    """Return the folder of a cluster on a host.
+
+    The host's name is a part of the path, because hosts may share one home. Whether they do cannot be seen from the
+    name of a file system: NFS, GPFS, BeeGFS and virtiofs all look different."""
+    return f"{cluster_dir(home, cluster)}/{host}"
 
 
 def job_id(script: str, entropy: bytes) -> str:

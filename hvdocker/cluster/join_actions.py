@@ -7,7 +7,7 @@ from typing import Any
 
 from hvdocker.cluster import steps
 from hvdocker.cluster.containers.files import master_update_files
-from hvdocker.cluster.worker_actions import current_trust_files, remove_folder
+from hvdocker.cluster.worker_actions import current_trust_files, make_folders
 from hvdocker.engine import archive
 from hvdocker.errors import HvdockerError
 from hvdocker.plan.apply import Context
@@ -15,7 +15,7 @@ from hvdocker.protocol.job import job_file_for_new_host
 from hvdocker.shell import host_folders
 from hvdocker.shell.command import command
 from hvdocker.sync import commands
-from hvdocker.transport.link import raise_if_failed, run_or_raise
+from hvdocker.transport.link import run_or_raise
 
 
 def _join_job(step: steps.JoinJob, context: Context) -> None:
@@ -23,19 +23,12 @@ def _join_job(step: steps.JoinJob, context: Context) -> None:
 
     The code is copied from the head, because the code on the controller may have changed since the job started. The
     data passes through the controller, because hosts need to reach each other only on the worker port."""
-    _make_job_folders(step, context)
+    folder = step.job_folder
+    make_folders(context, step.host, folder, (folder, f"{folder}/out", f"{folder}/logs"), step.is_shared)
     _copy_code(step, context)
     _copy_secrets(step, context)
     _copy_capsule(step, context)
     _write_job_file(step, context)
-
-
-def _make_job_folders(step: steps.JoinJob, context: Context) -> None:
-    link, root = context.link(step.host), step.job_folder
-    result = link.run(host_folders.make_folders(root, (root, f"{root}/out", f"{root}/logs"), step.is_shared))
-    if host_folders.NEW_ROOT_LINE in result.text.splitlines():
-        context.add_undo(step.host, f"folder {root}", lambda: remove_folder(context, step.host, root))
-    raise_if_failed(link, result, f"making {root} failed", "is the disk full, or the home read-only?")
 
 
 def _copy_code(step: steps.JoinJob, context: Context) -> None:

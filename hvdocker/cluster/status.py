@@ -9,13 +9,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from hvdocker import names
+from hvdocker.cluster.plan.addresses import moved_worker_problem
 from hvdocker.env import Env
 from hvdocker.errors import HvdockerError
 from hvdocker.images.default_image import with_default_image
 from hvdocker.inventory.inventory import Inventory
 from hvdocker.inventory.locate import Located
 from hvdocker.jobs.job_container import newest_masters
-from hvdocker.observe.state import ContainerSeen, HostSeen
+from hvdocker.observe.state import ClusterState, ContainerSeen, HostSeen
 from hvdocker.protocol.placement import Placement
 from hvdocker.transport.session import connected
 
@@ -106,7 +107,7 @@ def status(env: Env, located: Located) -> StatusReport:
 
         outcomes = observe_hosts(inventory, session.links)
         state = cluster_state(inventory, outcomes.done, with_images=False)
-        failed = {**session.failed, **outcomes.failed}
+        failed = {**_moved_workers(inventory, state), **session.failed, **outcomes.failed}
         workers = state.workers()
         has_all = is_complete(inventory, state)
         return StatusReport(
@@ -124,6 +125,14 @@ def status(env: Env, located: Located) -> StatusReport:
             ),
             tuple(_job_status(master, state.placement_of(master)) for master in newest_masters(state).values()),
         )
+
+
+def _moved_workers(inventory: Inventory, state: ClusterState) -> dict[str, HvdockerError]:
+    """Return, by host, the error of each worker whose address its host no longer has."""
+    found = {
+        name: moved_worker_problem(inventory.named(name), seen, "hvdocker up") for name, seen in state.hosts.items()
+    }
+    return {name: problem for name, problem in found.items() if problem}
 
 
 def _job_status(master: ContainerSeen, placement: Placement) -> JobStatus:

@@ -157,8 +157,9 @@ def _observe_and_plan(
     else:
         scope = full_scope(inventory, state)
     placed = places(inventory, state, scope)
-    raise_all("the port is taken", port_errors(session.links, port_conflicts(state, placed), placed))
     plan = plan_up(inventory, state, placed, env.maker(), user_public_key(located), unreachable)
+    # After the plan, which raises problems of hosts: a machine that is named twice has its own worker on the port.
+    raise_all("the port is taken", port_errors(session.links, port_conflicts(state, placed), placed))
     if not plan.is_empty:
         refuse_foreign_owner(inventory, state, env.maker().owner, options.is_forced)
     return _UpObservation(UpReport(plan, placed, tuple(failed.values())), state, failed)

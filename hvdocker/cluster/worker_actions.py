@@ -6,6 +6,7 @@ import json
 import shlex
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from hvdocker.engine.file_spec import FileSpec
 from hvdocker.errors import HostUnfit, HvdockerError
 from hvdocker.plan.apply import Context
 from hvdocker.shell import host_folders
-from hvdocker.transport.link import raise_if_failed, run_or_raise
+from hvdocker.transport.link import HostLink, raise_if_failed, run_or_raise
 from hvdocker.transport.ssh import key_pairs
 
 SSHD_DEADLINE_S = 30
@@ -59,15 +60,23 @@ def _client_key(step: steps.MakeKeys, context: Context) -> key_pairs.SshKeyPair:
 
 
 def _make_folders(step: steps.MakeFolders, context: Context) -> None:
-    link = context.link(step.host)
-    result = link.run(host_folders.make_folders(step.root, step.paths, step.is_shared))
-    if host_folders.NEW_ROOT_LINE in result.text.splitlines():
-        context.add_undo(step.host, f"folder {step.root}", lambda: remove_folder(context, step.host, step.root))
-    raise_if_failed(link, result, f"making {step.root} failed", "is the disk full, or the home read-only?")
+    make_folders(context, step.host, step.root, step.paths, step.is_shared)
 
 
-def remove_folder(context: Context, host: str, path: str) -> None:
-    run_or_raise(context.link(host), host_folders.remove_tree(path), f"removing {path} failed")
+def make_folders(context: Context, host: str, root: str, paths: tuple[str, ...], is_shared: bool) -> None:
+    """Create folders in `root` on a host.
+
+    If `root` is new, its removal is recorded in the context, so that a failed run can undo it."""
+    link = context.link(host)
+    result = link.run(host_folders.make_folders(root, paths, is_shared))
+    highest = host_folders.highest_new_folder(result.text)
+    if highest:
+        context.add_undo(host, f"folder {root}", partial(_remove_new_folders, link, root, highest))
+    raise_if_failed(link, result, f"making {root} failed", "is the disk full, or the home read-only?")
+
+
+def _remove_new_folders(link: HostLink, root: str, highest: str) -> None:
+    run_or_raise(link, host_folders.remove_new_folders(root, highest), f"removing {root} failed")
 
 
 def _make_network(step: steps.MakeNetwork, context: Context) -> None:

@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from hvdocker.cluster.plan.address_problems import address_problems
 from hvdocker.cluster.plan.addresses import host_plans, port_conflicts
-from hvdocker.cluster.plan.fitness import address_problems, architecture_problems, cpu_problems, missing_mounts
+from hvdocker.cluster.plan.fitness import architecture_problems, cpu_problems, mount_problems
 from hvdocker.cluster.port_conflict import port_errors
 from hvdocker.doctor.examine_host import Examiner
 from hvdocker.doctor.facts.facts import HostFacts
@@ -176,7 +177,7 @@ def _placed(inventory: Inventory, state: ClusterState) -> tuple[dict[str, HostPl
         rest = replace(state, hosts=left)
         placed = host_plans(inventory, rest, scope_with_other_hosts(inventory, rest)) if left else {}
     names = list(placed)
-    _note(problems, "mounts", [e for name in names for e in missing_mounts(name, placed[name])], names)
+    _note(problems, "mounts", [e for name in names for e in mount_problems(inventory, name, placed[name])], names)
     _note(problems, "address", address_problems(placed), names)
     _note(problems, "cpu", cpu_problems(inventory, placed), names)
     _note(problems, "architecture", architecture_problems(placed), names)

@@ -234,7 +234,9 @@ class HeldLocks:
         begun_in = self._release_count
         try:
             answer = run_lock_command(self._links[name], beat_lock(self._claim.token))
-            if not answer.is_taken and begun_in == self._release_count and name not in self._lost:
+            # A beat that could not write, as on a disk that became read-only, finds the lock held by this run.
+            is_ours = answer.is_taken or (answer.holder is not None and answer.holder.token == self._claim.token)
+            if not is_ours and begun_in == self._release_count and name not in self._lost:
                 self._lost[name] = answer
                 self._listener(Event("note", f"{self._lost_error(name, answer).what}; this run stops"))
         finally:

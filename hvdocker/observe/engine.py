@@ -114,7 +114,18 @@ def _read_engine_info(info: Mapping[str, Any]) -> EngineSeen:
         architecture=info.get("Architecture", "?"),
         memory_bytes=info.get("MemTotal", 0),
         cpus=info.get("NCPU") or None,
+        id=info.get("ID") or "",
+        security=security_options(info),
+        root_dir=info.get("DockerRootDir") or "",
     )
+
+
+def security_options(info: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the names of the security options in the engine's `info`, such as `rootless` from `name=rootless`.
+
+    Values are `Any` because they come from parsed JSON."""
+    options = info.get("SecurityOptions") or ()
+    return tuple(str(option).partition(",")[0].removeprefix("name=") for option in options)
 
 
 def see_image(engine: APIClient, reference: str) -> ImageSeen | None:

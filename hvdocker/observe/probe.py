@@ -19,6 +19,7 @@ echo "groups $(id -G)"
 if cd -P ~ 2>/dev/null; then home=$PWD; else home=$HOME; fi
 echo "home $home"
 echo "reached ${SSH_CONNECTION:-}"
+boot=/proc/sys/kernel/random/boot_id; [ -r $boot ] && read -r boot < $boot && echo "boot $boot"
 [ -r /proc/meminfo ] && read -r _ memory _ < /proc/meminfo && echo "memory $memory"
 ok=
 for s in "${DOCKER_HOST#unix://}" /var/run/docker.sock "${XDG_RUNTIME_DIR:-/nonexistent}/docker.sock"; do
@@ -39,14 +40,22 @@ fi
 [ -d "$root/docker" ] && root=$root/docker
 df -Pk "$root" "$home" 2>/dev/null | {
     read -r _; read -r _ _ _ left _ && echo "free $left"
-    read -r device _ _ left _ && echo "homefs $device" && echo "homefree $left"
+    read -r _ _ _ left _ && echo "homefree $left"
 }
 command -v nvidia-smi >/dev/null 2>&1 && echo "smi yes"
 nl='
 '
-for path in "$@"; do [ -e "$path" ] || printf '%s\n' "missing ${path%%"$nl"*}"; done
-dir=$home/.hvdocker/$dir
-[ -d "$dir/$host/jobs" ] && dir=$dir/$host
+for path in "$@"; do
+    # A folder that may be entered but not listed is fine: ranks may know the names of its files.
+    if [ ! -e "$path" ]; then word=missing
+    elif [ -d "$path" ]; then [ -x "$path" ] && continue; word=unreadable
+    else [ -r "$path" ] && continue; word=unreadable
+    fi
+    printf '%s\n' "$word ${path%%"$nl"*}"
+done
+# Clusters that an earlier version made have no folder per host.
+old=${home%/}/.hvdocker/$dir; dir=$old/$host
+[ ! -d "$dir/jobs" ] && [ -d "$old/jobs" ] && [ -d "$old/code" ] && dir=$old
 [ -d "$dir" ] && echo "clusterdir $dir"
 [ -r "$dir/members" ] && read -r members < "$dir/members" && printf '%s\n' "members $members"
 for job in "$dir"/jobs/*/; do
@@ -59,9 +68,10 @@ echo "done"
 
 
 def probe(cluster: str, host: str, paths: Iterable[str]) -> Command:
-    """Return the command of the probe. It also reports which of `paths` do not exist on the host.
+    """Return the command of the probe. It also reports which of `paths` do not exist on the host, and which
+    the SSH user may not read.
 
-    If hosts share a home folder, each has a folder of its own, named after `host`, inside the cluster's folder."""
+    `host` is the name of the host, after which its folder inside the cluster's folder is named."""
     return shell(_SCRIPT, cluster, host, "/var/lib", *paths)
 
 

@@ -173,13 +173,17 @@ def image_layers(inspected: Mapping[str, Any]) -> tuple[str, ...]:
 class EngineSeen:
     """A Docker engine.
 
-    `architecture` is the name of uname (`x86_64`) or of images (`amd64`): `docker_arch` accepts both. `cpus` is None
-    if the engine was not asked for its `info`."""
+    `architecture` is the name of uname (`x86_64`) or of images (`amd64`): `docker_arch` accepts both. `id` is the
+    engine's own id, `security` are the names of its security options, and `root_dir` is the folder where it stores
+    images. These and `cpus` are empty if the engine was not asked for its `info`."""
 
     version: str
     architecture: str
     memory_bytes: int
     cpus: int | None = None
+    id: str = ""
+    security: tuple[str, ...] = ()
+    root_dir: str = ""
 
 
 @dataclass(frozen=True)
@@ -190,10 +194,10 @@ class HostSeen:
     `other_containers` those of other clusters. `image` is the cluster's image, None if the host does not have it.
     `gpu_error` says why nothing is known about the GPUs, though the host should have some. `gpu_notes` are texts
     about cards that cannot be used. `reached_at` is the host's address to which the controller connected.
-    `missing_paths` are mount sources that do not exist. `free_bytes` is the space for images. `cluster_dir` is the
+    `missing_paths` are mount sources that do not exist, `unreadable_paths` those that the SSH user may not read.
+    `boot_id` is the kernel's id of this boot. `free_bytes` is the space for images. `cluster_dir` is the
     cluster's folder on the host, None if there is none. `job_folders` are the names of the job folders in it.
-    `home_device` is the device of the file system with the home folder. `needs_sudo` means that the engine is reached
-    only through sudo."""
+    `needs_sudo` means that the engine is reached only through sudo."""
 
     name: str
     uid: int
@@ -207,6 +211,8 @@ class HostSeen:
     gpu_error: str = ""
     gpu_notes: tuple[str, ...] = ()
     missing_paths: tuple[str, ...] = ()
+    unreadable_paths: tuple[str, ...] = ()
+    boot_id: str = ""
     free_bytes: int | None = None
     image: ImageSeen | None = None
     containers: tuple[ContainerSeen, ...] = ()
@@ -215,7 +221,6 @@ class HostSeen:
     cluster_dir: str | None = None
     # The line of the file `members`: the hosts that this host's worker trusts. Empty if there is no such file.
     members_line: str = ""
-    home_device: str = ""
     home_free_bytes: int | None = None
     needs_sudo: bool = False
     # The supplementary groups of the SSH user, by number.

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 from hvdocker.shell.command import Command, shell
 
-# `make_folders` prints this if the root does not exist yet: a failed run removes only new folders.
-NEW_ROOT_LINE = "hvdocker-new"
+# `make_folders` prints this word and the highest folder that it created: a failed run removes only new folders.
+_NEW_FOLDER = "hvdocker-new "
 # The file in a cluster's folder on a host that lists the hosts which its worker trusts. A host that was
 # removed from the inventory leaves no other trace on the hosts that remain.
 MEMBERS_FILE = "members"
@@ -39,10 +39,14 @@ KEEP_CHANGED = (
 
 def make_folders(root: str, paths: Iterable[str], is_shared: bool = False) -> Command:
     """Create the folders `paths`, private to their owner. With `is_shared` they are open to all, for a container
-    whose user is not the SSH user. Their parent folders are private in either case. The command prints
-    NEW_ROOT_LINE if `root` did not exist before."""
-    script = f'umask 077; [ -e "$1" ] || echo {NEW_ROOT_LINE}; mode=$2; shift 2; '
-    script += 'mkdir -p -- "$@" && chmod "$mode" -- "$@"'
+    whose user is not the SSH user. Their parent folders are private in either case. If `root` did not exist before,
+    the command prints a line for `highest_new_folder`."""
+    script = (
+        "umask 077; above=$1; new=; "
+        'while [ -n "$above" ] && [ ! -e "$above" ]; do new=$above; above=${above%/*}; done; '
+        f'[ -z "$new" ] || printf \'%s\\n\' "{_NEW_FOLDER}$new"; '
+        'mode=$2; shift 2; mkdir -p -- "$@" && chmod "$mode" -- "$@"'
+    )
     return shell(script, root, "777" if is_shared else "700", *paths)
 
 
@@ -56,15 +60,37 @@ OPEN_OWN = (
 )
 
 
+def highest_new_folder(text: str) -> str | None:
+    """Read the output of `make_folders`. Return the root, or the highest of its parent folders that did not exist
+    before. None if the root existed."""
+    found = (line.removeprefix(_NEW_FOLDER) for line in text.splitlines() if line.startswith(_NEW_FOLDER))
+    return next(found, None)
+
+
 def remove_tree(path: str) -> Command:
     """Remove a folder. Then remove its parent folders up to `.hvdocker`, as long as they are empty."""
+    return _remove_tree("*/.hvdocker/*", path)
+
+
+def remove_new_folders(path: str, highest: str) -> Command:
+    """Remove a folder, and its parent folders up to `highest`, as long as they are empty.
+
+    `highest` is from `highest_new_folder`. Folders above it existed before: an empty one may be mounted into a
+    running worker, and such a worker would not see the folder that replaces it."""
+    return _remove_tree('"$2"/*', path, highest)
+
+
+def _remove_tree(removable: str, *words: str) -> Command:
+    """Remove the folder that is the first word, and its empty parent folders that match the pattern `removable`.
+
+    The pattern is compared with the path of the parent folder and a slash."""
     script = (
         f"{OPEN_OWN}"
         'rm -rf -- "$1" 2>/dev/null || { open_own 700 "$1"; rm -rf -- "$1"; } || exit 1; dir=${1%/*}; '
-        "while case $dir in */.hvdocker|*/.hvdocker/*) true;; *) false;; esac; do "
+        f"while case $dir/ in {removable}) true;; *) false;; esac; do "
         'rmdir -- "$dir" 2>/dev/null || break; dir=${dir%/*}; done'
     )
-    return shell(script, path)
+    return shell(script, *words)
 
 
 def unpack_tar(folder: str) -> Command:

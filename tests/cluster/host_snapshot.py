@@ -10,7 +10,9 @@ from tests.cluster.lab.wait import in_parallel
 SEARCHED_FOLDERS = "/root /home /tmp /var/tmp /etc /opt /srv /usr/local /dev/shm"
 # Time and size of a folder are left out: they also change when a file in it is created and removed again.
 _PRINT = "-type d -printf '%p d %m %u\\n' -o -printf '%p %y %m %u %s %T@\\n'"
-FILES = f"find {SEARCHED_FOLDERS} -xdev \\( {_PRINT} \\) | sort"
+# A login shell makes files of its own at the first login of a user: fish below ~/.local.
+_OF_SHELLS = "-path '/home/*/.local' -prune"
+FILES = f"find {SEARCHED_FOLDERS} -xdev {_OF_SHELLS} -o \\( {_PRINT} \\) | sort"
 FOLDER_TIMES = f"find {SEARCHED_FOLDERS} -xdev -type d -printf '%p %T@\\n' | sort"
 ENGINE = (
     "docker ps -a --no-trunc --format '{{.ID}} {{.Names}} {{.State}}' | sort; "

@@ -40,6 +40,10 @@ class LabCluster:
     def worker(self) -> str:
         return f"hvdocker-{self.cluster}-worker"
 
+    def folder_on(self, host: LabHost) -> str:
+        """Return the cluster's folder on that host, of the user `trainer`."""
+        return f"/home/trainer/.hvdocker/{self.cluster}/{host.name}"
+
     def run(self, *args: str | Path, check: int | None = 0, **how: Any) -> Result:
         return self.cli.run(*args, cwd=self.folder, check=check, **how)
 

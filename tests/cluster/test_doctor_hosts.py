@@ -143,7 +143,7 @@ def test_a_cluster_that_went_bad_under_way(site: LabCluster) -> None:
     h1, h2, h3 = site.hosts
     (site.folder / "code" / "model.py").write_text("layers = 5\n")
     site.cli.run("train", "-H", "h1:1,h2:1", "--workdir", "code", "--", "true", cwd=site.folder)
-    h1.exec("echo 'layers = 4' > /home/trainer/.hvdocker/lab/code/model.py")
+    h1.exec("echo 'layers = 4' > /home/trainer/.hvdocker/lab/h1/code/model.py")
     before = site.inspect_worker(h2)["Image"]
     h2.exec(["sh", "-c", OTHER_IMAGE, "sh", site.worker])
     h3.exec(

@@ -14,7 +14,6 @@ from tests.cluster.lab_cluster import SMALL_IMAGE, SSH_FOLDER, LabCluster
 
 JOB = "train-abcd"
 MASTER = f"hvdocker-lab-{JOB}"
-FOLDER = "/home/trainer/.hvdocker/lab"
 SECRET = f"/run/hvdocker/secrets/{JOB}/TOKEN"
 GUIDE = """
 set -e
@@ -27,7 +26,9 @@ cat > {folder}/jobs/{job}/job.json
 def start_master(site: LabCluster, head: LabHost) -> None:
     job_hosts = [{"name": host.name, "address": host.address, "slots": 1} for host in site.hosts]
     told = {"job": JOB, "host": head.name, "hosts": job_hosts, "env": {"X": "a b"}, "secrets": ["TOKEN"]}
-    head.exec(f"printf %s '{json.dumps(told)}' | ({GUIDE.format(folder=FOLDER, job=JOB)})", user="trainer")
+    head.exec(
+        f"printf %s '{json.dumps(told)}' | ({GUIDE.format(folder=site.folder_on(head), job=JOB)})", user="trainer"
+    )
     labels = {
         "cluster": "lab", "host": head.name, "role": "master", "job": JOB, "owner": "ada", "elastic": "1:4",
         "placement": json.dumps({host.name: 1 for host in site.hosts}), "secrets": "TOKEN",
@@ -84,12 +85,12 @@ def test_a_new_host_has_all_that_the_job_needs_there(site: LabCluster) -> None:
     third = site.hosts[2]
     labels = site.inspect_worker(third)["Config"]["Labels"]
     assert (labels["hvdocker.joined"], labels["hvdocker.share"]) == (JOB, "1")
-    told = json.loads(third.exec(f"cat {FOLDER}/jobs/{JOB}/job.json"))
+    told = json.loads(third.exec(f"cat {site.folder_on(third)}/jobs/{JOB}/job.json"))
     assert told["host"] == third.name and told["env"] == {"X": "a b"}
     assert [host["name"] for host in told["hosts"]] == [host.name for host in site.hosts]
     assert site.exec_in_worker(third, "cat", "/train/train.py", SECRET)[1] == "print(1)\ns3c r3t"
     assert site.exec_in_worker(third, "stat", "-c", "%a %u:%g", SECRET)[1] == "400 1000:1000\n"
-    assert third.exec(f"grep -rl 's3c r3t' {FOLDER} || true") == ""
+    assert third.exec(f"grep -rl 's3c r3t' {site.folder_on(third)} || true") == ""
 
 
 def test_the_master_knows_its_hosts_and_their_keys(site: LabCluster) -> None:
@@ -112,12 +113,12 @@ def test_its_slots_are_the_jobs_and_a_second_up_has_nothing_to_do(site: LabClust
 def test_a_host_that_lost_its_worker_comes_back(site: LabCluster, victim: int) -> None:
     gone = site.hosts[victim]
     gone.docker("rm", "-f", site.worker)
-    gone.exec(f"rm -rf {FOLDER}")
+    gone.exec(f"rm -rf {site.folder_on(gone)}")
     site.up()
     assert job_hosts_of(site) == {host.name: (host.address, 1) for host in site.hosts}
     assert in_master(site, f"{SSH_FOLDER}/known_hosts") == known(site)
     assert site.exec_in_worker(gone, "cat", "/train/train.py", SECRET)[1] == "print(1)\ns3c r3t"
-    told = json.loads(gone.exec(f"cat {FOLDER}/jobs/{JOB}/job.json"))
+    told = json.loads(gone.exec(f"cat {site.folder_on(gone)}/jobs/{JOB}/job.json"))
     assert [host["name"] for host in told["hosts"]].count(gone.name) == 1
     assert site.up().out.startswith("nothing to do")
 
@@ -153,7 +154,7 @@ def test_a_host_that_leaves_the_inventory_is_trusted_no_more(
 
 def test_down_ends_the_job_and_brings_home_what_the_new_host_made(site: LabCluster) -> None:
     third = site.hosts[2]
-    third.exec(f"echo of {third.name} > {FOLDER}/jobs/{JOB}/out/x.txt", user="trainer")
+    third.exec(f"echo of {third.name} > {site.folder_on(third)}/jobs/{JOB}/out/x.txt", user="trainer")
     site.down()
     assert cluster_leftovers(site.hosts, "lab") == {}
     home = site.folder / ".hvdocker" / "jobs" / JOB

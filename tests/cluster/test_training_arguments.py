@@ -116,6 +116,7 @@ def test_only_what_changed_is_synced(training: LabCluster) -> None:
 
 def _listing(site: LabCluster, number: int) -> dict[str, str]:
     """Path → inode and time of the last change: a file that was written again has others."""
-    code = f"/home/trainer/.hvdocker/{site.cluster}/code"
-    lines = site.hosts[number].exec(f"cd {code} && find . -name '*.txt' -printf '%P\\t%i %C@\\n'").splitlines()
+    host = site.hosts[number]
+    code = f"{site.folder_on(host)}/code"
+    lines = host.exec(f"cd {code} && find . -name '*.txt' -printf '%P\\t%i %C@\\n'").splitlines()
     return dict(line.split("\t") for line in lines)

@@ -53,7 +53,7 @@ def test_a_job_is_run_again_with_its_code_and_compared(site: LabCluster, tmp_pat
     text = (home(site, first) / "capsule.json").read_text()
     capsule = json.loads(text)
     for host in site.hosts:
-        folder = f"/home/trainer/.hvdocker/lab/jobs/{first}"
+        folder = f"{site.folder_on(host)}/jobs/{first}"
         assert host.exec(f"cat {folder}/capsule.json") == text
         assert '+print("first"' in host.exec(f"cat {folder}/code.patch")
     assert capsule["code"]["git"]["commit"] == git(script.parent, "rev-parse", "HEAD").strip()

@@ -111,7 +111,7 @@ def test_a_job_whose_head_is_off_is_read_and_stopped_elsewhere(training: LabClus
     job = train_detached(training, "code/gate.py", "--", "headless")
     await_ranks(training, "gate.py headless")
     head, other = training.hosts
-    kept = f"/home/trainer/.hvdocker/{training.cluster}/jobs/{job}/logs/rank-1.log"
+    kept = f"{training.folder_on(other)}/jobs/{job}/logs/rank-1.log"
     other.exec(f"echo 'the last words of rank 1' >> {kept}; chmod 644 {kept}")
     with powered_off(head):
         result = training.run("logs", job, "-n", "2")

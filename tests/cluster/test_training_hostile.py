@@ -151,7 +151,7 @@ def test_traps_among_the_outputs_catch_nothing(site: LabCluster, hostile: tuple[
     folder.mkdir(parents=True)
     (folder / "precious.txt").write_text("precious")
     for host in site.hosts:
-        host.exec(f"mknod /home/trainer/.hvdocker/{site.cluster}/jobs/{job}/out/device c 1 3")
+        host.exec(f"mknod {site.folder_on(host)}/jobs/{job}/out/device c 1 3")
     shown = on_a_terminal(site, "fetch", job, str(folder))
     for name in ("absolute", "climbing", "chain", "pipe", "device", ".*named"):
         assert re.search(rf"left out: h\d: out/{name}: ", shown), name
@@ -209,7 +209,7 @@ def test_a_worker_that_shows_another_key_gets_no_rank(site: LabCluster) -> None:
         result = site.run("train", "code/report_environment.py", check=100)
         assert "Host key verification failed" in result.out + result.err
         assert "told" not in result.out
-        jobs = f"/home/trainer/.hvdocker/{site.cluster}/jobs"
+        jobs = f"{site.folder_on(h2)}/jobs"
         job = site.status()["jobs"][0]["job"]
         assert h2.exec(f"ls {jobs}/{job}/logs {jobs}/{job}/out | grep rank; true") == ""
     finally:

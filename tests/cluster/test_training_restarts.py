@@ -77,7 +77,7 @@ def test_on_the_hosts_that_are_left(training: LabCluster) -> None:
 
 
 def _record(site: LabCluster, host: LabHost, job: str) -> str:
-    return host.exec(f"cat /home/trainer/.hvdocker/{site.cluster}/jobs/{job}/logs/record.json")
+    return host.exec(f"cat {site.folder_on(host)}/jobs/{job}/logs/record.json")
 
 
 def test_the_gate_was_left_open_for_nobody(training: LabCluster) -> None:

@@ -33,8 +33,8 @@ def start(site: LabCluster, gate: str, *flags: str) -> "subprocess.Popen[str]":
     """A watching `train` whose ranks count on all hosts, until a gate is opened."""
     process = site.cli.start("train", *flags, "code/count.py", "--", gate, cwd=site.folder)
     await_ranks(site, f"count.py {gate}")
-    newest = f"cd /home/trainer/.hvdocker/{site.cluster}/jobs && cd $(ls -t | head -n 1)/logs"
     for host in site.hosts:
+        newest = f"cd {site.folder_on(host)}/jobs && cd $(ls -t | head -n 1)/logs"
         count = partial(host.attempt, f"{newest} && grep -q 'number 0' rank-*.log")
         until(lambda count=count: count()[0] == 0 or None, f"the rank on {host.name} counts", DEADLINE_S)
     return process

@@ -62,7 +62,7 @@ def host_with_worker(wanted: Inventory, name: str, **changes: Any) -> HostSeen: 
     worker_state, image = changes.pop("state", "running"), changes.pop("image_id", IMAGE.id)
     bare = host_seen(name, **changes)
     worker = worker_as_created(wanted, name, bare, worker_state, image)
-    folder = f"{bare.home}/.hvdocker/{wanted.cluster}"
+    folder = f"{bare.home}/.hvdocker/{wanted.cluster}/{name}"
     return host_seen(name, **{**changes, "containers": (worker, *bare.containers), "cluster_dir": folder})
 
 

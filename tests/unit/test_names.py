@@ -1,4 +1,5 @@
 import re
+import unicodedata
 
 import pytest
 
@@ -12,7 +13,7 @@ def test_names_of_containers_folders_and_networks() -> None:
     assert names.master_name("lab", "train-abcd") == "hvdocker-lab-train-abcd"
     assert names.network_name("lab") == "hvdocker-lab"
     assert names.cluster_dir("/home/me", "lab") == "/home/me/.hvdocker/lab"
-    assert names.cluster_dir("/", "lab", "w1") == "/.hvdocker/lab/w1"
+    assert names.host_dir("/", "lab", "w1") == "/.hvdocker/lab/w1"
 
 
 @pytest.mark.parametrize("name", ["lab", "a", "0", "my-lab_2.x", "x" * 63])
@@ -27,12 +28,19 @@ def test_bad_cluster_names(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("folder", "name"),
-    [("Lab", "lab"), ("My Lab (2)", "my-lab-2"), ("프로젝트", "cluster"), ("", "cluster"), ("_x_", "x"),
+    [("Lab", "lab"), ("My Lab (2)", "my-lab-2"), ("2024", "2024"), ("실험 a", "a"), ("", "cluster"), ("_x_", "x"),
      ("a" * 80, "a" * 63), ("v1.2", "v1.2")],
 )  # fmt: skip
 def test_a_folder_becomes_a_cluster_name(folder: str, name: str) -> None:
     assert names.as_cluster_name(folder) == name
     assert names.cluster_name_problem(name) is None
+
+
+def test_two_folders_with_korean_names_are_two_clusters() -> None:
+    found = [names.as_cluster_name(folder) for folder in ("실험", "연구", "실험 1", "연구 1")]
+    assert len(set(found)) == 4 and not any(map(names.cluster_name_problem, found))
+    assert found[0].startswith("cluster-") and found[2].startswith("1-")
+    assert names.as_cluster_name(unicodedata.normalize("NFD", "실험")) == found[0]
 
 
 @pytest.mark.parametrize(

@@ -30,40 +30,15 @@ def host_plans(inventory: Inventory, state: ClusterState, scope: ClusterScope | 
     port = choose_port(inventory, state)
     members = {name: seen for name, seen in state.hosts.items() if name in scope.shares}
     addresses = training_addresses(inventory, replace(state, hosts=members))
-    shared = shared_homes(inventory, state)
     return {
-        host.name: _host_plan(
-            inventory, host, members[host.name], addresses[host.name], port, host.name in shared, scope
-        )
+        host.name: _host_plan(inventory, host, members[host.name], addresses[host.name], port, scope)
         for host in inventory.hosts
         if host.name in members
     }
 
 
-def shared_homes(inventory: Inventory, state: ClusterState) -> frozenset[str]:
-    """Return the hosts that share their home folder with another host.
-
-    Workers of a local cluster always do. Other hosts do if their homes are on one network file system, which is
-    known by a device of the form server:/path. The other host may not be observed now. Then the existing cluster
-    folder shows it: its path ends with the host's name only in a shared home."""
-    devices = [(seen.home_device, seen.home) for seen in state.hosts.values()]
-    return frozenset(
-        name
-        for name, seen in state.hosts.items()
-        if inventory.named(name).is_local
-        or (seen.cluster_dir or "").endswith(f"/{inventory.cluster}/{name}")
-        or (":" in seen.home_device and devices.count((seen.home_device, seen.home)) > 1)
-    )
-
-
 def _host_plan(
-    inventory: Inventory,
-    host: Host,
-    seen: HostSeen,
-    address: str,
-    port: int,
-    has_shared_home: bool,
-    scope: ClusterScope,
+    inventory: Inventory, host: Host, seen: HostSeen, address: str, port: int, scope: ClusterScope
 ) -> HostPlan:
     uid, gid = user_ids(inventory, seen)
     share = scope.shares[host.name]
@@ -75,7 +50,7 @@ def _host_plan(
         uid=uid,
         gid=gid,
         slots=share.slots,
-        folder=names.cluster_dir(seen.home, inventory.cluster, host.name if has_shared_home else None),
+        folder=seen.cluster_dir or names.host_dir(seen.home, inventory.cluster, host.name),
         worker_name=names.worker_name(inventory.cluster, host.name if host.is_local else None),
         workers_on_machine=len(inventory.hosts) if host.is_local else 1,
         devices=share.devices,
@@ -183,6 +158,24 @@ def is_in_network(address: str, network: ipaddress.IPv4Network | ipaddress.IPv6N
         return ipaddress.ip_address(address) in network
     except ValueError:
         return False
+
+
+def moved_worker_problem(host: Host, seen: HostSeen, up: str, address: str | None = None) -> HvdockerError | None:
+    """Return the problem of a running worker whose address is no longer the training address of its host.
+
+    That happens if the host got another address since `up`. `up` is the command that mends it. `address` is the
+    training address, if it is known. Without it, a worker whose address is still on the host is not judged."""
+    worker = seen.worker(host.name)
+    listens = worker.labels.get(names.LABEL_ADDRESS) if worker and worker.is_running else None
+    if not listens or host.is_local or listens == address or not seen.addresses:
+        return None
+    if listens not in seen.addresses:
+        what = f"its worker listens on {listens}, and the host no longer has this address"
+    elif address:
+        what = f"its worker listens on {listens}, and its training address is {address} now"
+    else:
+        return None
+    return HostUnfit(what, host=host.name, command="ip -o addr", lines=[describe_addresses(seen)], fix=up)
 
 
 def port_conflicts(state: ClusterState, placed: Mapping[str, HostPlan]) -> list[str]:

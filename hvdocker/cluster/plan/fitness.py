@@ -6,7 +6,8 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping
 
-from hvdocker.cluster.plan.addresses import ALL_IPV4, address_fix, describe_addresses, is_in_network, is_loopback
+from hvdocker.cluster.plan.address_problems import address_problems, missing_address_problems
+from hvdocker.cluster.plan.engine_kinds import engine_kind_problem
 from hvdocker.errors import HostUnfit, HvdockerError
 from hvdocker.inventory.inventory import Inventory
 from hvdocker.observe.probe import docker_arch
@@ -23,9 +24,9 @@ MIN_HOME_BYTES = 1 << 20
 
 def fitness_problems(inventory: Inventory, placed: Mapping[str, HostPlan]) -> list[HvdockerError]:
     """Return all problems of all hosts that would make a container fail."""
-    missing = [problem for name, place in placed.items() for problem in missing_mounts(name, place)]
+    mounts = [problem for name, place in placed.items() for problem in mount_problems(inventory, name, place)]
     return [
-        *missing,
+        *mounts,
         *room_problems(inventory, placed),
         *address_problems(placed),
         *missing_address_problems(placed),
@@ -35,7 +36,13 @@ def fitness_problems(inventory: Inventory, placed: Mapping[str, HostPlan]) -> li
 
 def room_problems(inventory: Inventory, placed: Mapping[str, HostPlan]) -> list[HvdockerError]:
     """Return problems with the resources of hosts: a Docker engine that is too old, a full home, too few CPUs."""
-    refused = [problem.at(name) for name, place in placed.items() for problem in _engine_and_disk_problems(place.seen)]
+    refused = [
+        problem.at(name)
+        for name, place in placed.items()
+        if not place.host.is_local
+        for problem in _engine_kind_problems(place.seen)
+    ]
+    refused += [problem.at(name) for name, place in placed.items() for problem in _engine_and_disk_problems(place.seen)]
     return [*refused, *cpu_problems(inventory, placed)]
 
 
@@ -55,6 +62,11 @@ def cpu_problems(inventory: Inventory, placed: Mapping[str, HostPlan]) -> list[H
         for name, place in placed.items()
         if (cpus := place.seen.engine.cpus) and wanted > cpus
     ]
+
+
+def _engine_kind_problems(seen: HostSeen) -> Iterator[HvdockerError]:
+    if problem := engine_kind_problem(seen.engine.security, seen.engine.root_dir):
+        yield problem
 
 
 def _engine_and_disk_problems(seen: HostSeen) -> Iterator[HvdockerError]:
@@ -92,85 +104,31 @@ def version_numbers(text: str) -> tuple[int, ...]:
     return tuple(map(int, found[0].split("."))) if found else ()
 
 
-def address_problems(placed: Mapping[str, HostPlan]) -> list[HvdockerError]:
-    """Return problems of training addresses: loopback among several hosts, duplicates, and IPv6."""
-    loopback: list[HvdockerError] = [
-        HostUnfit(
-            f"the training address is {place.address}, which other hosts cannot reach",
-            host=name,
-            command="ip -o addr",
-            lines=[describe_addresses(place.seen)],
-            fix=address_fix(place.seen),
-        )
-        for name, place in placed.items()
-        if len(placed) > 1 and not place.host.is_local and is_loopback(place.address)
-    ]
-    return loopback + _duplicate_and_ipv6_problems(placed)
+def mount_problems(inventory: Inventory, name: str, place: HostPlan) -> list[HvdockerError]:
+    """Return one problem for each source of `mounts:` that is not there, or that ranks may not read.
 
-
-def _duplicate_and_ipv6_problems(placed: Mapping[str, HostPlan]) -> list[HvdockerError]:
-    """Return one problem for each training address that an earlier host has too, or that is IPv6.
-
-    Horovod does not accept IPv6 addresses in -H."""
-    first: dict[str, str] = {}
-    problems: list[HvdockerError] = []
-    for name, place in placed.items():
-        other = first.setdefault(place.address, name)
-        if other != name:
-            problems.append(
-                HostUnfit(
-                    f"it has the same training address as {other}: {place.address}",
-                    host=name,
-                    command="ip -o addr",
-                    lines=[f"{other} and {name}: {place.address}"],
-                    fix="name a machine once, or give it an `address:` of its own",
-                )
-            )
-        if ":" in place.address:
-            problems.append(
-                HostUnfit(
-                    f"the training address {place.address} is IPv6, which Horovod does not take",
-                    host=name,
-                    command="ip -o addr",
-                    lines=[describe_addresses(place.seen)],
-                    fix=address_fix(place.seen),
-                )
-            )
-    return problems
-
-
-def missing_address_problems(placed: Mapping[str, HostPlan]) -> list[HvdockerError]:
-    """Return one problem for each training address that is on no interface of its host.
-
-    A worker cannot listen on such an address. A host whose addresses are unknown is not checked."""
-    return [
-        HostUnfit(
-            f"the training address {place.address} is on no interface of this host",
-            host=name,
-            command="ip -o addr",
-            lines=[describe_addresses(place.seen)],
-            fix=f"{address_fix(place.seen)} (behind NAT it cannot train)",
-        )
-        for name, place in placed.items()
-        if not place.host.is_local
-        and place.seen.addresses
-        and is_in_network(place.address, ALL_IPV4)
-        and not is_loopback(place.address)  # a host without `ip` does not report loopback
-        and place.address not in place.seen.addresses
-    ]
-
-
-def missing_mounts(name: str, place: HostPlan) -> list[HvdockerError]:
-    """Return one problem for each source of `mounts:` that does not exist on the host."""
-    return [
+    Whether it is readable is known only if ranks run as the SSH user."""
+    missing: list[HvdockerError] = [
         HostUnfit(
             f"the mount source {path} is not there",
             host=name,
             command=shlex.join(("ls", "-ld", path)),
-            lines=[f"{path}: no such file or folder"],
+            lines=[f"{path}: no such file or folder, or in a folder that the SSH user may not enter"],
             fix=f"on the host: {shlex.join(('sudo', 'mkdir', '-p', path))} (or correct `mounts:`)",
         )
         for path in place.seen.missing_paths
+    ]
+    if inventory.user != "host":
+        return missing
+    return missing + [
+        HostUnfit(
+            f"ranks could not read the mount source {path}: permission denied",
+            host=name,
+            command=shlex.join(("ls", "-ld", path)),
+            lines=["ranks run as the SSH user, with the groups of that user, who may not read it"],
+            fix="let the SSH user read it, by its mode or by its group (sudo usermod -aG GROUP USER); then hvdocker up",
+        )
+        for path in place.seen.unreadable_paths
     ]
 
 

@@ -59,7 +59,7 @@ def notes_on_removed_hosts(
     return [
         f"{name} is in the cluster no more, and trusted no more; what is on it stays. To clean it, put it "
         f"back into the inventory and run hvdocker down; or there: "
-        f"docker rm -f {names.worker_name(cluster)}; rm -r ~/.hvdocker/{cluster}"
+        f"docker rm -f {names.worker_name(cluster)}; rm -r {names.host_dir('~', cluster, name)}"
         for name in dict.fromkeys(known)
         if name not in placed and name not in unreachable
     ]

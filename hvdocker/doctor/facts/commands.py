@@ -29,9 +29,13 @@ disk() {
     $limit df -Pi "$2" 2>/dev/null \
         | { read -r _; read -r _ total _ left _ && echo "inodes $1 $total $left $2"; }
 }
+context() {
+    [ ! -r "$top/sys/fs/selinux/enforce" ] || echo "context $(stat -c %C "$1" 2>/dev/null || echo -) $1"
+}
 disk images "$root"
 disk home "$home"
-while [ "$count" -gt 0 ]; do disk mount "$1"; shift; count=$((count - 1)); done
+context "$home/.hvdocker"
+while [ "$count" -gt 0 ]; do disk mount "$1"; context "$1"; shift; count=$((count - 1)); done
 lookup() {
     if command -v getent >/dev/null 2>&1; then
         found=$($short getent ahostsv4 "$1" 2>/dev/null || $short getent hosts "$1" 2>/dev/null)
@@ -61,7 +65,6 @@ for device in "$top"/sys/bus/pci/devices/*; do
     read -r vendor < "$device/vendor"; read -r class < "$device/class"
     case $vendor$class in 0x10de0x03*) echo "card ${device##*/}";; esac
 done
-for dir in "$home"/.hvdocker/*/; do [ -d "$dir" ] && { dir=${dir%/}; echo "cluster ${dir##*/}"; }; done
 for dir in /var/tmp/hvdocker-feed-*; do [ -d "$dir" ] && echo "feed $dir"; done
 echo "done"
 """

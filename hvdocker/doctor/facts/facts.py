@@ -69,10 +69,10 @@ class MachineSeen:
     """What the scripts of `facts/commands.py` read on the host, without its engine.
 
     `nvidia_cards` is the number of NVIDIA cards on the PCI bus, with or without a driver. `gpu_error` is why
-    nvidia-smi failed. `resolved` has, by host name, the addresses to which the host resolves it. `clusters` are the
-    names of folders in ~/.hvdocker. `feeds` are folders that were left when hosts passed an image on to each other.
-    The SELinux and AppArmor fields come from the kernel; `EngineState.security` has what the engine says about
-    them."""
+    nvidia-smi failed. `resolved` has, by host name, the addresses to which the host resolves it. `feeds` are
+    folders that were left when hosts passed an image on to each other. `contexts` are the SELinux
+    labels of ~/.hvdocker and of the mount sources, by path; an empty label means that the path does not exist. The
+    SELinux and AppArmor fields come from the kernel; `EngineState.security` has what the engine says about them."""
 
     kernel: str = ""
     hostname: str = ""
@@ -91,8 +91,8 @@ class MachineSeen:
     has_apparmor: bool = False
     has_apparmor_parser: bool = False
     resolved: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    clusters: tuple[str, ...] = ()
     feeds: tuple[str, ...] = ()
+    contexts: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -110,14 +110,15 @@ class EngineState:
     """What the engine reports about itself.
 
     `backing` is the file system below the storage driver. `security` are names of security options such as
-    "rootless". `containers` are those of all hvdocker clusters. `parts` are tags of images of which only some layers
-    were sent, because the transfer did not finish."""
+    "rootless". `root_dir` is the folder where it stores images. `containers` are those of all hvdocker clusters.
+    `parts` are tags of images of which only some layers were sent, because the transfer did not finish."""
 
     storage_driver: str = "?"
     backing: str = ""
     cgroup_version: str = "?"
     cgroup_driver: str = "?"
     security: tuple[str, ...] = ()
+    root_dir: str = ""
     warnings: tuple[str, ...] = ()
     containers: tuple[ContainerSeen, ...] = ()
     parts: tuple[str, ...] = ()

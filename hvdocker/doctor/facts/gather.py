@@ -14,7 +14,7 @@ from hvdocker.doctor.facts.facts import ClockSeen, EngineState, MachineSeen
 from hvdocker.doctor.facts.parse_machine import read_machine
 from hvdocker.errors import CommandTimeout, HvdockerError
 from hvdocker.observe.clock import clock, read_clock
-from hvdocker.observe.engine import see_containers
+from hvdocker.observe.engine import security_options, see_containers
 from hvdocker.observe.gpu_query import HUNG_ERROR, NVIDIA_SMI_TIMEOUT_S
 from hvdocker.transport.errors import translating_errors
 from hvdocker.transport.link import HostLink
@@ -92,14 +92,14 @@ def see_engine(engine: APIClient, info: Mapping[str, Any]) -> EngineState:
     """Return what the engine reports about itself, its containers and partly sent images.
 
     `info` is the engine's answer to /info. Its values are `Any` because they come from parsed JSON."""
-    options = [str(option).partition(",")[0].removeprefix("name=") for option in info.get("SecurityOptions") or ()]
     status = {row[0]: str(row[1]) for row in info.get("DriverStatus") or () if len(row) > 1}
     return EngineState(
         storage_driver=info.get("Driver", "?"),
         backing=status.get("Backing Filesystem", ""),
         cgroup_version=str(info.get("CgroupVersion") or "1"),
         cgroup_driver=info.get("CgroupDriver", "?"),
-        security=tuple(options),
+        security=security_options(info),
+        root_dir=info.get("DockerRootDir") or "",
         warnings=tuple(info.get("Warnings") or ()),
         containers=see_containers(engine),
         parts=_parts(engine),

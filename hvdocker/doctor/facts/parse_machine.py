@@ -37,8 +37,8 @@ def read_machine(text: str) -> MachineSeen | None:
         has_apparmor=answer.values.get("apparmor") == "Y",
         has_apparmor_parser="parser" in answer.values,
         resolved={name: tuple(addresses.split()) for name, _, addresses in _parts(answer.all("resolves"), " ")},
-        clusters=tuple(answer.all("cluster")),
         feeds=tuple(answer.all("feed")),
+        contexts={path: label.strip("-?") for label, _, path in _parts(answer.all("context"), " ")},
     )
 
 

@@ -46,7 +46,7 @@ def judge_worker(worker: ContainerSeen | None, is_up: bool, why_new: str | None,
     if worker is None:
         if not is_up:
             return good("worker", "not up")
-        return warn("worker", "other hosts have a worker, this one has none", fix=up)
+        return bad("worker", "none", ["other hosts of the cluster have one, and `train` needs all of them"], fix=up)
     if not worker.is_running:
         return bad("worker", f"it is {worker.state}", [worker.name], shlex.join(("docker", "logs", worker.name)), up)
     if why_new:
@@ -90,7 +90,7 @@ def judge_leftovers(inventory: Inventory, health: HostFacts, down: str, inventor
     engine, machine, seen = health.engine, health.machine, health.seen
     if engine is None or machine is None or seen is None:
         return
-    lines = [*_containers(inventory, engine), *_traces(inventory, machine, engine, seen)]
+    lines = [*_containers(inventory, engine), *_traces(machine, engine, seen)]
     if lines:
         yield warn("leftovers", pluralize(len(lines), "thing") + " left behind", lines, "docker ps -a", down)
     else:
@@ -121,11 +121,9 @@ def _containers(inventory: Inventory, engine: EngineState) -> Iterator[str]:
             yield f"{container.name}: a worker that never started ({container.state})"
 
 
-def _traces(inventory: Inventory, machine: MachineSeen, engine: EngineState, seen: HostSeen) -> Iterator[str]:
-    if inventory.cluster in machine.clusters and not any(
-        container.role == names.ROLE_WORKER for container in seen.containers
-    ):
-        yield f"~/.hvdocker/{inventory.cluster}: a folder of this cluster, which has no worker here"
+def _traces(machine: MachineSeen, engine: EngineState, seen: HostSeen) -> Iterator[str]:
+    if seen.cluster_dir and not any(container.role == names.ROLE_WORKER for container in seen.containers):
+        yield f"{seen.cluster_dir}: a folder of this cluster, which has no worker here"
     for part in engine.parts:
         yield f"{part}: part of an image that was never sent whole (docker rmi {shlex.quote(part)})"
     for feed in machine.feeds:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
+from hvdocker.cluster.plan.engine_kinds import engine_kind_problem
 from hvdocker.cluster.plan.fitness import OLDEST_ENGINE, UPGRADE_ENGINE_FIX, is_too_old, version_numbers
 from hvdocker.doctor.facts.facts import EngineState, MachineSeen
-from hvdocker.doctor.judges.finding import bad, good, warn
+from hvdocker.doctor.judges.finding import bad, error_finding, good, warn
 from hvdocker.doctor.report import Finding
-from hvdocker.inventory.inventory import Inventory
 from hvdocker.observe.state import HostSeen
 
+# Types of SELinux labels that confined containers may read.
+_CONTAINER_TYPES = {"container_file_t", "container_share_t", "container_ro_file_t", "svirt_sandbox_file_t"}
 # Older engines work as far as we know, but they no longer get fixes.
 OLDEST_TESTED = "20.10"
 
@@ -33,6 +36,8 @@ def _version(version: str) -> Finding:
 
 
 def _socket(seen: HostSeen, engine: EngineState) -> Finding:
+    if problem := engine_kind_problem(engine.security, engine.root_dir):
+        return error_finding("socket", problem)
     if seen.needs_sudo:
         return warn(
             "socket",
@@ -40,22 +45,6 @@ def _socket(seen: HostSeen, engine: EngineState) -> Finding:
             ["every request to the engine starts sudo and the docker CLI"],
             "ls -l /var/run/docker.sock",
             "sudo usermod -aG docker $USER",
-        )
-    if engine.has("rootless"):
-        return bad(
-            "socket",
-            "a rootless engine",
-            ["its containers live in a network of its own: a worker cannot have the host's address"],
-            "docker info",
-            "run the cluster on the system's engine: sudo systemctl enable --now docker",
-        )
-    if engine.has("userns"):
-        return bad(
-            "socket",
-            "the engine maps users (userns-remap)",
-            ["files that ranks write belong to nobody on the host, and `--network host` is refused"],
-            "docker info",
-            'remove "userns-remap" from /etc/docker/daemon.json and restart docker',
         )
     return good("socket", "open")
 
@@ -74,30 +63,33 @@ def _storage(engine: EngineState) -> Finding:
     return good("storage", shown)
 
 
-def judge_confinement(inventory: Inventory, machine: MachineSeen, engine: EngineState) -> Iterator[Finding]:
+def judge_confinement(machine: MachineSeen, engine: EngineState) -> Iterator[Finding]:
     """Yield a finding about SELinux if the kernel has it, and one about AppArmor if the kernel has it."""
     if machine.is_selinux_enforcing is not None:
-        yield _selinux(inventory, machine, engine)
+        yield _selinux(machine, engine)
     if machine.has_apparmor:
         yield _apparmor(machine, engine)
 
 
-def _selinux(inventory: Inventory, machine: MachineSeen, engine: EngineState) -> Finding:
+def _selinux(machine: MachineSeen, engine: EngineState) -> Finding:
     if not machine.is_selinux_enforcing:
         return good("selinux", "permissive")
     if not engine.has("selinux"):
         return good("selinux", "enforcing, containers are not confined")
-    evidence = ["the engine confines containers (name=selinux), and our folders are mounted without :z"]
-    if inventory.mounts:
-        # Never relabel mounts in a fix command: relabelling /home or /etc would lock users out of the host.
-        sources = ", ".join(mount.source for mount in inventory.mounts)
-        evidence.append(f"`mounts:` too need a label that containers may read: {sources}")
-    return warn(
+    closed = [path for path, label in machine.contexts.items() if not _CONTAINER_TYPES & set(label.split(":"))]
+    if not closed:
+        return good("selinux", "enforcing, containers may read our folders")
+    own = [path for path in closed if path.endswith("/.hvdocker")]
+    label = f"mkdir -p {shlex.quote(own[0])} && chcon -Rt container_file_t {shlex.quote(own[0])}" if own else ""
+    # Never relabel mounts in a fix command: relabelling /home or /etc would lock users out of the host.
+    others = [path for path in closed if path not in own]
+    mounts = f"give {', '.join(others)} a label that containers may read" if others else ""
+    return bad(
         "selinux",
         "enforcing: containers may not read folders of the host",
-        evidence,
+        [f"{path}: {machine.contexts[path] or 'not there yet'}; containers may not read that" for path in closed],
         "getenforce; docker info --format '{{.SecurityOptions}}'",
-        "mkdir -p ~/.hvdocker && chcon -Rt container_file_t ~/.hvdocker",
+        "; ".join(filter(None, (label, mounts))),
     )
 
 

@@ -101,7 +101,7 @@ def _engine(case: JudgeInput) -> Iterator[Finding]:
     if health.seen and health.engine:
         yield from judge_engine(health.seen, health.engine)
         if health.machine:
-            yield from judge_confinement(case.inventory, health.machine, health.engine)
+            yield from judge_confinement(health.machine, health.engine)
 
 
 def _machine(case: JudgeInput) -> Iterator[Finding]:

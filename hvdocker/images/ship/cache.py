@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import hashlib
 import os
+import shlex
 import tempfile
 import time
 from collections.abc import Collection, Iterator
@@ -12,10 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from hvdocker.errors import UsageProblem
+from hvdocker.errors import HvdockerError, UsageProblem
 from hvdocker.units import parse_bytes
 
 DEFAULT_LIMIT_BYTES = 20 << 30
+_CHUNK = 1 << 20
 # Reading an image takes less than a day, so the process that wrote an older draft (temporary file) has ended.
 _DRAFT_STALE_S = 86_400
 LIMIT_VARIABLE = "HVDOCKER_CACHE"
@@ -52,12 +56,44 @@ class LayerCache:
     @contextmanager
     def draft(self) -> Iterator[IO[bytes]]:
         """Yield a temporary file. `keep` moves it to its final name; otherwise it is deleted at the end."""
-        self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(prefix="draft-", dir=self.root, delete=False) as file:
-            try:
-                yield file
-            finally:
-                Path(file.name).unlink(missing_ok=True)
+        with self._naming_a_full_disk():
+            self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with tempfile.NamedTemporaryFile(prefix="draft-", dir=self.root, delete=False) as file:
+                try:
+                    yield file
+                finally:
+                    Path(file.name).unlink(missing_ok=True)
+
+    @contextmanager
+    def _naming_a_full_disk(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                raise
+            raise HvdockerError(
+                f"the disk of this machine is full: image layers are read into {self.root}",
+                command=shlex.join(("df", "-h", str(self.root))),
+                lines=[str(error)],
+                fix="free some space there; the layers in it may be removed, or set XDG_CACHE_HOME to another disk",
+            ) from error
+
+    def drop_if_damaged(self, digest: str) -> bool:
+        """Remove the file if its content does not have this digest, and return whether it was removed.
+
+        The whole file is read. So only a failed load is a reason to call this."""
+        path = self.path(digest)
+        try:
+            with path.open("rb") as file:
+                found = hashlib.sha256()
+                while chunk := file.read(_CHUNK):
+                    found.update(chunk)
+        except FileNotFoundError:
+            return False
+        if f"sha256:{found.hexdigest()}" == digest:
+            return False
+        path.unlink(missing_ok=True)
+        return True
 
     def keep(self, draft: IO[bytes], digest: str) -> None:
         """Rename the draft to the digest's file name."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import ipaddress
 import shlex
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -14,7 +15,7 @@ from datetime import datetime, timezone
 
 from docker import APIClient
 
-from hvdocker.errors import HostUnfit, HvdockerError, raise_all
+from hvdocker.errors import HostUnfit, HostUnreachable, HvdockerError, Interrupted, raise_all
 from hvdocker.images.fan_out.capabilities import FeedCapabilities, capabilities_command, parse_capabilities
 from hvdocker.images.fan_out.fan_out import FanOut
 from hvdocker.images.fan_out.feeders import FanOutHost, is_fan_out_worthwhile
@@ -51,6 +52,15 @@ class ShipmentRequest:
         self.report_progress("reading", self.source, done, 0)
 
 
+@dataclass
+class _CacheRepair:
+    """Whether the cache was checked after a failed load, and which of its layers were damaged. Checked once."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    is_checked: bool = False
+    damaged: list[str] = field(default_factory=list)
+
+
 @dataclass(frozen=True)
 class Shipment:
     """The transfer of one image to several hosts.
@@ -64,6 +74,7 @@ class Shipment:
     cache: LayerCache
     fan_out: FanOut | None
     failed: list[str] = field(default_factory=list)
+    repair: _CacheRepair = field(default_factory=_CacheRepair)
 
     def deliver(self, host: str) -> None:
         """Bring exactly this image to the host, by fan-out or from the controller. Raises if that fails.
@@ -72,13 +83,35 @@ class Shipment:
         on it. If the connection to the host is lost, the parts stay and the next try continues after them."""
         engine = self.members[host].link.engine()
         try:
+            self._deliver_or_repair(host, engine)
+        except HvdockerError:
+            self.failed.append(host)
+            raise
+
+    def _deliver_or_repair(self, host: str, engine: APIClient) -> None:
+        """Bring the image to the host. If layers in the cache are damaged, read them again and try once more."""
+        try:
             if self.fan_out and self.fan_out.deliver(host):
                 finish_load(engine, self.image)
             else:
                 self._send_from_controller(host, engine)
-        except HvdockerError:
-            self.failed.append(host)
+        except (HostUnfit, HostUnreachable, Interrupted):
             raise
+        except HvdockerError:
+            if not self._drop_damaged_layers():
+                raise
+            self._send_from_controller(host, engine)
+
+    def _drop_damaged_layers(self) -> bool:
+        """Remove damaged layers of the image from the cache, and return whether there were any.
+
+        The next transfer reads them again from the source."""
+        with self.repair.lock:
+            if not self.repair.is_checked:
+                self.repair.is_checked = True
+                chain = [layer.digest for layer in self.image.layers]
+                self.repair.damaged += [digest for digest in chain if self.cache.drop_if_damaged(digest)]
+            return bool(self.repair.damaged)
 
     def _send_from_controller(self, host: str, engine: APIClient) -> None:
         try:
@@ -103,7 +136,8 @@ class Shipment:
         The image is read from the source again if the host lacks more layers than when the shipment began.
         Raises if the image on the source was replaced meanwhile."""
         lacking = has.missing_layers(self.image)
-        if all(layer.size and self.cache.size(layer.digest) for layer in lacking):
+        # A layer that was damaged and read again may have another size now.
+        if all(layer.size and self.cache.size(layer.digest) == layer.size for layer in lacking):
             return self.image
         needed = [layer.digest for layer in lacking]
         image = export_image(self.request.engine, self.request.reference, needed, self.cache, self.request.report_read)

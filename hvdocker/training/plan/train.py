@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from hvdocker.cluster.plan.addresses import moved_worker_problem
 from hvdocker.cluster.steps import MakeFolders, StartContainer
 from hvdocker.errors import HostUnfit, HvdockerError, raise_all
 from hvdocker.inventory.inventory import Inventory
@@ -121,6 +122,11 @@ def check_workers(
         if name not in workers or not workers[name].is_running
     ]
     raise_all("some workers are not running", errors)
+    moved = [
+        moved_worker_problem(place.host, place.seen, f"{up_command(asked)}{flag}", place.address)
+        for place in placed.values()
+    ]
+    raise_all("some hosts have another address now", [problem for problem in moved if problem])
 
 
 def usable_host_plans(placed: Mapping[str, HostPlan], state: ClusterState, job: str) -> dict[str, HostPlan]:

@@ -33,7 +33,7 @@ def start_detached(trial: Trial, gate: str) -> str:
 
 def checkpoint(trial: Trial) -> dict[str, Any]:
     """Return the newest checkpoint of rank 0, which is on the first host; step 0 if there is none."""
-    folder = f"/home/trainer/.hvdocker/{trial.site.cluster}/jobs"
+    folder = f"{trial.site.folder_on(trial.hosts[0])}/jobs"
     code, out, _ = trial.hosts[0].attempt(f"cat $(ls -t {folder}/*/out/checkpoint.json | head -n 1)")
     return dict(json.loads(out)) if code == 0 and out.strip() else {"step": 0, "ranks": 0}
 

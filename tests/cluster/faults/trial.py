@@ -24,7 +24,7 @@ from tests.cluster.training import DATA, IMAGE, SCRIPTS
 
 # Every fault has to be reported within this time, even on a busy machine.
 DEADLINE_S = 180.0
-OUTPUTS = "cd /home/trainer/.hvdocker/{}/jobs && find . -path './*/out/*' -type f -exec sha256sum {{}} +"
+OUTPUTS = "cd {}/jobs && find . -path './*/out/*' -type f -exec sha256sum {{}} +"
 # Processes of the login user, and so of its containers. sshd's side of a connection that was cut may outlive
 # the connection.
 PROCESSES = "ps -u trainer -o pid=,args= | grep -v 'sshd: trainer' || true"
@@ -130,7 +130,7 @@ def outputs_on_hosts(site: LabCluster) -> set[tuple[str, str]]:
     """Return job and SHA-256 of every file that ranks wrote on any host."""
     found: set[tuple[str, str]] = set()
     for host in site.hosts:
-        lines = host.exec(OUTPUTS.format(site.cluster), check=False).splitlines()
+        lines = host.exec(OUTPUTS.format(site.folder_on(host)), check=False).splitlines()
         found |= {(path.split("/")[1], digest) for digest, path in (line.split(None, 1) for line in lines)}
     return found
 

@@ -78,7 +78,7 @@ class Lab:
         return found
 
     def ensure_special(self, name: str, **kind: Any) -> LabHost:
-        """Return a host that differs from the others in `suite`, `gpus`, `tmpfs_mb` or `engine` of its
+        """Return a host that differs from the others in `suite`, `gpus`, `tmpfs_mb`, `engine` or `home` of its
         HostSpec."""
         return self._ensure(lambda: [HostSpec(name, self._address(name), **kind)])[0]
 
@@ -114,6 +114,8 @@ class Lab:
         self.say(f"making {spec.name} ({spec.suite}, {spec.address})")
         if not spec.tmpfs_mb:
             self.engine.create_volume(spec.volume, labels=LABELS)
+        if spec.home:
+            self.engine.create_volume(spec.home_volume, labels=LABELS)
         self.engine.create_container(**create_arguments(self.engine, spec, ground, image))
         self.engine.connect_container_to_network(spec.container, SECOND_NETWORK, ipv4_address=spec.second_address)
         self.engine.start(spec.container)

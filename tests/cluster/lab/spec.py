@@ -47,6 +47,7 @@ class HostSpec:
     shell: str = "bash"  # the login shell of an untidy host (machine/untidy); empty for a clean host
     time_zone: str = "Europe/Berlin"
     clock_s: float = 0.0
+    home: str = ""  # the name of a volume that hosts share as /home
 
     @property
     def second_address(self) -> str:
@@ -57,6 +58,10 @@ class HostSpec:
         return f"{NETWORK}-{self.name}"
 
     volume = container
+
+    @property
+    def home_volume(self) -> str:
+        return f"{NETWORK}-home-{self.home}" if self.home else ""
 
 
 @dataclass(frozen=True)
@@ -110,7 +115,11 @@ def _host_config(engine: docker.APIClient, spec: HostSpec, ground: LabSettings) 
     config = engine.create_host_config(
         network_mode=NETWORK,
         cgroupns="host",
-        binds=["/sys/fs/cgroup:/sys/fs/cgroup:rw"] + ([] if spec.tmpfs_mb else [f"{spec.volume}:{images}"]),
+        binds=[
+            "/sys/fs/cgroup:/sys/fs/cgroup:rw",
+            *([] if spec.tmpfs_mb else [f"{spec.volume}:{images}"]),
+            *([f"{spec.home_volume}:/home"] if spec.home else []),
+        ],
         tmpfs={images: f"size={spec.tmpfs_mb}m,exec"} if spec.tmpfs_mb else None,
         log_config={"Type": "json-file", "Config": {"max-size": "5m"}},
     )

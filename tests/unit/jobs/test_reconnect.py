@@ -181,7 +181,7 @@ def test_labels_tell_of_the_head_to_a_user_who_did_not_start_the_job() -> None:
     seen = host_with_worker(lab, "a")
     on_head = replace(seen, containers=(*seen.containers, running))
     state = state_of(on_head, host_with_worker(lab, "b"))
-    folders = {name: f"/home/{name}/.hvdocker/lab/jobs/train-abcd" for name in ("a", "b")}
+    folders = {name: f"/home/{name}/.hvdocker/lab/{name}/jobs/train-abcd" for name in ("a", "b")}
     assert head_of(FoundJob("train-abcd", JobsSeen(state, {}), running)) == replace(HEAD, folders=folders)
 
 

@@ -246,6 +246,21 @@ def test_beats_keep_a_lock_alive(hosts: dict[str, Machine]) -> None:
         until(lambda: (hosts["a"].lock / "who.json").stat().st_mtime > time.time() - 60)
 
 
+def test_a_beat_that_cannot_be_written_is_no_lost_lock(
+    hosts: dict[str, Machine], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a disk that became read-only: `touch` fails, and the lock is still this run's."""
+    beats, touch = tmp_path / "beats", tmp_path / "bin" / "touch"
+    touch.parent.mkdir()
+    touch.write_text(f"#!/bin/sh\necho >> '{beats}'\nexit 1\n")
+    touch.chmod(0o755)
+    monkeypatch.setenv("PATH", str(touch.parent), prepend=":")
+    with hold_locks(only(hosts, "a"), ADA, beat_s=0.02) as held:
+        until(lambda: beats.exists() and len(beats.read_text()) > 2)
+        assert not held.is_lost
+        held.raise_if_lost()
+
+
 def test_a_run_whose_lock_went_to_another_may_not_go_on(hosts: dict[str, Machine]) -> None:
     with hold_locks(only(hosts, "a"), ADA, beat_s=0.02) as held:
         hosts["a"].is_gone = True

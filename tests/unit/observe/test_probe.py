@@ -97,8 +97,8 @@ def run_here(words: tuple[str, ...], home: Path, path: str = "/usr/bin:/bin") ->
 
 
 def test_the_script_really_run(tmp_path: Path) -> None:
-    (tmp_path / ".hvdocker" / "lab" / "jobs" / "train-abcd").mkdir(parents=True)
-    (tmp_path / ".hvdocker" / "lab" / "members").write_text("a=10.0.0.11 b=10.0.0.12\nuid 7\n")
+    (tmp_path / ".hvdocker" / "lab" / "a" / "jobs" / "train-abcd").mkdir(parents=True)
+    (tmp_path / ".hvdocker" / "lab" / "a" / "members").write_text("a=10.0.0.11 b=10.0.0.12\nuid 7\n")
     (tmp_path / "there").touch()
     nasty = f"{tmp_path}/not there; $(touch {tmp_path}/evil)"
     text = run_here(probe("lab", "a", [str(tmp_path / "there"), nasty]).argv, tmp_path)
@@ -110,9 +110,9 @@ def test_the_script_really_run(tmp_path: Path) -> None:
     assert answer.all("missing") == [nasty]
     assert answer.all("job") == ["train-abcd"]
     assert answer.all("lacks") == []
-    assert answer.values["clusterdir"] == f"{tmp_path.resolve()}/.hvdocker/lab"
+    assert answer.values["clusterdir"] == f"{tmp_path.resolve()}/.hvdocker/lab/a"
     assert answer.all("members") == ["a=10.0.0.11 b=10.0.0.12"] and len(answer.all("uid")) == 1
-    assert answer.values["homefs"]
+    assert answer.number("homefree", 0) > 0
     assert not (tmp_path / "evil").exists()
 
 
@@ -137,6 +137,20 @@ def test_in_a_shared_home_a_host_has_a_folder_of_its_own(tmp_path: Path) -> None
     assert answer.all("job") == ["train-bbbb"]
 
 
+def test_another_hosts_folder_in_a_shared_home_is_not_this_hosts(tmp_path: Path) -> None:
+    (tmp_path / ".hvdocker" / "lab" / "a" / "jobs" / "train-aaaa").mkdir(parents=True)
+    answer = read_probe(run_here(probe("lab", "b", []).argv, tmp_path))
+    assert "clusterdir" not in answer.values and answer.all("job") == []
+
+
+def test_the_folder_of_a_cluster_that_an_earlier_version_made_is_found(tmp_path: Path) -> None:
+    for folder in ("code", "jobs/train-abcd"):
+        (tmp_path / ".hvdocker" / "lab" / folder).mkdir(parents=True)
+    answer = read_probe(run_here(probe("lab", "a", []).argv, tmp_path))
+    assert answer.values["clusterdir"] == f"{tmp_path.resolve()}/.hvdocker/lab"
+    assert answer.all("job") == ["train-abcd"]
+
+
 def test_the_script_where_the_cluster_never_was(tmp_path: Path) -> None:
     answer = read_probe(run_here(probe("lab", "a", []).argv, tmp_path))
     assert answer.is_complete
@@ -155,7 +169,7 @@ def test_a_jobs_folder_cannot_speak_for_the_host(tmp_path: Path, monkeypatch: py
     monkeypatch.setenv("HOME", str(tmp_path))
     names = ["x\ngpu 0, GPU-evil, fake", "y\\ngpu 1, GPU-evil, fake", "z\u2028gpu 2", "t\\c", "train-abcd"]
     for name in names:
-        (tmp_path / ".hvdocker" / "lab" / "jobs" / name).mkdir(parents=True)
+        (tmp_path / ".hvdocker" / "lab" / "a" / "jobs" / name).mkdir(parents=True)
     argv = [shell, *probe("lab", "a", ["/no\\nsuch", "/no\ngpu 3"]).argv[1:]]
     out = subprocess.run(argv, capture_output=True, check=True).stdout.decode()
     answer = read_probe(out)

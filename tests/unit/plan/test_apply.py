@@ -150,7 +150,7 @@ FOLDERS = Plan("up", "lab", (Stage("files", (MakeFolders("a", "/h", ("/h/code",)
 
 
 @pytest.mark.parametrize(
-    ("said", "undoes"), [(b"welcome\n", 0), (b"welcome\nhvdocker-new\n", 1)], ids=["was there", "is new"]
+    ("said", "undoes"), [(b"welcome\n", 0), (b"welcome\nhvdocker-new /h\n", 1)], ids=["was there", "is new"]
 )
 def test_a_folder_that_was_there_is_not_undone(said: bytes, undoes: int) -> None:
     made, _ = context(a=Engine())
@@ -161,7 +161,7 @@ def test_a_folder_that_was_there_is_not_undone(said: bytes, undoes: int) -> None
 
 def test_a_folder_that_was_half_made_is_undone() -> None:
     made, _ = context(a=Engine())
-    made.links["a"].answer = lambda command, stdin: (1, b"hvdocker-new\n", b"no space")
+    made.links["a"].answer = lambda command, stdin: (1, b"hvdocker-new /h\n", b"no space")
     with pytest.raises(HvdockerError):
         apply(FOLDERS, made)
     assert [what for _, what, _ in made.undo] == ["folder /h"]

@@ -106,8 +106,8 @@ def test_a_hosts_word_for_its_home_is_not_run(tmp_path: Path) -> None:
     assert wanted
     done = ran(wanted, tmp_path / "x", home)
     (create,) = [words for words in done.calls if words[2] == "create"]
-    assert f"{home}/.hvdocker/lab/code:/train" in create
-    assert Path(f"{home}/.hvdocker/lab/code").is_dir()
+    assert f"{home}/.hvdocker/lab/a/code:/train" in create
+    assert Path(f"{home}/.hvdocker/lab/a/code").is_dir()
     assert not list(tmp_path.rglob("evil"))
 
 

@@ -36,7 +36,7 @@ esac
 
 
 def joined_by_hand(folder: Path, spec: JobSpec, secrets: str = "") -> tuple[ScriptRun, JoinJob]:
-    home = folder / "a" / ".hvdocker" / "lab"
+    home = folder / "a" / ".hvdocker" / "lab" / "a"
     (home / "jobs" / JOB).mkdir(parents=True)
     (home / "code").mkdir()
     (home / "code" / "train.py").write_text("print(1)\n")
@@ -66,7 +66,7 @@ def joined_by_hand(folder: Path, spec: JobSpec, secrets: str = "") -> tuple[Scri
 )
 def test_what_the_new_host_gets(tmp_path: Path, spec: JobSpec) -> None:
     ran, step = joined_by_hand(tmp_path, spec)
-    home = tmp_path / "c" / ".hvdocker" / "lab"
+    home = tmp_path / "c" / ".hvdocker" / "lab" / "c"
     told = (home / "jobs" / JOB / "job.json").read_text()
     assert json.loads(told) == json.loads(job_file_for_new_host(spec.for_host("a"), step.job_host, step.devices))
     assert json.loads(told)["env"] == ENV

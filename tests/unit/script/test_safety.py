@@ -52,7 +52,7 @@ def trained(tmp_path: Path, job: JobSpec, project: str = "project") -> Plan:
 
 
 def job_json(tmp_path: Path, host: str) -> object:
-    path = tmp_path / host / ".hvdocker" / "lab" / "jobs" / "train-abcd" / "job.json"
+    path = tmp_path / host / ".hvdocker" / "lab" / host / "jobs" / "train-abcd" / "job.json"
     return json.loads(path.read_text(encoding="utf-8"))
 
 
@@ -96,7 +96,7 @@ def eager(tmp_path: Path) -> Path:
 
 def test_a_script_piped_into_bash_is_not_eaten_by_ssh(tmp_path: Path, eager: Path) -> None:
     for name in "ab":
-        (tmp_path / name / ".hvdocker" / "lab").mkdir(parents=True)
+        (tmp_path / name / ".hvdocker" / "lab" / name).mkdir(parents=True)
     hosts = [host_with_worker(LAB, name, home=str(tmp_path / name)) for name in "ab"]
     ran = ScriptRun(plan_down(LAB, state_of(*hosts), ()), LAB, tmp_path, ScriptOptions(programs=eager, is_piped=True))
     assert [words[0] for words in ran.calls] == ["a", "b"]
@@ -112,7 +112,7 @@ def test_all_of_up_and_train_survive_an_eager_ssh(tmp_path: Path, eager: Path) -
     assert ran.calls[-1][2:4] == ["exec", "hvdocker-lab-worker"]
     ran = ScriptRun(trained(tmp_path, JOB), LAB, tmp_path, way)
     assert ran.calls[-1] == ["a", "docker", "start", "hvdocker-lab-train-abcd"]
-    assert (tmp_path / "b" / ".hvdocker" / "lab" / "code" / "train.py").is_file()
+    assert (tmp_path / "b" / ".hvdocker" / "lab" / "b" / "code" / "train.py").is_file()
 
 
 @pytest.mark.parametrize("line_break", ["\n", "\r\n", "\u2028"], ids=ascii)
@@ -121,7 +121,7 @@ def test_a_folders_name_with_a_newline_does_not_run_as_code(tmp_path: Path, line
     job = replace(JOB, command=("echo", f"one{line_break}touch evil #"))
     ran = ScriptRun(trained(tmp_path, job, name), LAB, tmp_path)
     assert not list(tmp_path.rglob("evil"))
-    assert (tmp_path / "a" / ".hvdocker" / "lab" / "code" / "train.py").is_file()
+    assert (tmp_path / "a" / ".hvdocker" / "lab" / "a" / "code" / "train.py").is_file()
     assert ran.calls[-1][2] == "start"
 
 

@@ -78,8 +78,8 @@ def test_up_by_hand_does_what_up_does(tmp_path: Path) -> None:
             ["docker", "exec", WORKER, "/opt/hvdocker/bin/check", "sshd", address, "12345", "30"],
             *mesh,
         ]
-    assert (tmp_path / "a" / ".hvdocker" / "lab" / "code").is_dir()
-    assert (tmp_path / "b" / ".hvdocker" / "lab" / "jobs").is_dir()
+    assert (tmp_path / "a" / ".hvdocker" / "lab" / "a" / "code").is_dir()
+    assert (tmp_path / "b" / ".hvdocker" / "lab" / "b" / "jobs").is_dir()
 
 
 def created_by_hand(name: str, place: HostPlan) -> list[str]:
@@ -159,7 +159,7 @@ def test_train_by_hand(tmp_path: Path) -> None:
     )
     ran = ScriptRun(plan_train(LAB, host_plans(LAB, state), MAKER, job, str(project)), LAB, tmp_path)
     for name in "ab":
-        folder = tmp_path / name / ".hvdocker" / "lab"
+        folder = tmp_path / name / ".hvdocker" / "lab" / name
         assert (folder / "jobs" / "train-abcd" / "job.json").read_text() == job.for_host(name) + "\n"
         assert [path.name for path in (folder / "code").iterdir()] == ["train.py"]
     called, job_name = ran.calls_on("a"), "hvdocker-lab-train-abcd"
@@ -194,7 +194,7 @@ def test_a_jobs_capsule_by_hand(tmp_path: Path) -> None:
     plan = plan_train(LAB, host_plans(LAB, state), MAKER, job, None, capsule=CapsuleFiles(capsule, patch))
     ran = ScriptRun(plan, LAB, tmp_path, ScriptOptions({"SEED": "8", "TOKEN": "hunter2"}))
     for name in "ab":
-        folder = tmp_path / name / ".hvdocker" / "lab" / "jobs" / "train-abcd"
+        folder = tmp_path / name / ".hvdocker" / "lab" / name / "jobs" / "train-abcd"
         found = Capsule.read((folder / "capsule.json").read_text())
         assert found == replace(capsule, env={"SEED": "8", "TOKEN": "***"})
         assert (folder / "code.patch").read_bytes() == patch
@@ -209,7 +209,7 @@ def test_a_large_patch_is_left_out_of_a_script(tmp_path: Path) -> None:
 
 def test_down_by_hand(tmp_path: Path) -> None:
     for name in "ab":
-        (tmp_path / name / ".hvdocker" / "lab" / "jobs").mkdir(parents=True)
+        (tmp_path / name / ".hvdocker" / "lab" / name / "jobs").mkdir(parents=True)
     hosts = [host_with_worker(LAB, name, home=str(tmp_path / name)) for name in "ab"]
     ran = ScriptRun(plan_down(LAB, state_of(*hosts), ("train-abcd",)), LAB, tmp_path)
     assert ran.calls == [

@@ -41,10 +41,33 @@ def test_making_folders_twice_is_fine_and_keeps_what_is_in_them(tmp_path: Path) 
     assert (tmp_path / "code" / "kept").exists()
 
 
-def test_whether_the_root_is_new_is_said_also_when_making_it_fails(tmp_path: Path) -> None:
-    root = tmp_path / "root"
-    assert run(host_folders.make_folders(str(root), [f"{root}/code", "/proc/no"])).stdout == b"hvdocker-new\n"
-    assert run(host_folders.make_folders(str(root), [f"{root}/code"])).stdout == b""
+def highest_new(root: Path, *paths: str) -> str | None:
+    made = run(host_folders.make_folders(str(root), [f"{root}/code", *paths]))
+    return host_folders.highest_new_folder(made.stdout.decode())
+
+
+def test_the_highest_new_folder_is_said_also_when_making_it_fails(tmp_path: Path) -> None:
+    root = tmp_path / ".hvdocker" / "my lab"
+    assert highest_new(root, "/proc/no") == f"{tmp_path}/.hvdocker"
+    assert highest_new(root) is None
+    assert highest_new(root / "jobs" / "a") == f"{root}/jobs"
+    assert highest_new(root / "jobs" / "b") == f"{root}/jobs/b"
+
+
+def test_an_undo_removes_new_folders_and_no_folder_that_was_there(tmp_path: Path) -> None:
+    jobs = tmp_path / ".hvdocker" / "lab" / "jobs"
+    jobs.mkdir(parents=True)
+    (jobs / "new" / "a" / "out").mkdir(parents=True)
+    assert run(host_folders.remove_new_folders(f"{jobs}/new/a", f"{jobs}/new")).returncode == 0
+    assert jobs.is_dir() and list(jobs.iterdir()) == []
+
+
+def test_an_undo_leaves_what_others_put_beside(tmp_path: Path) -> None:
+    for name in ("lab", "other"):
+        (tmp_path / ".hvdocker" / name).mkdir(parents=True)
+    ours = f"{tmp_path}/.hvdocker"
+    assert run(host_folders.remove_new_folders(f"{ours}/lab", ours)).returncode == 0
+    assert [path.name for path in Path(ours).iterdir()] == ["other"]
 
 
 def test_a_file_in_the_way_of_a_folder_fails(tmp_path: Path) -> None:

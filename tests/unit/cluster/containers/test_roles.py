@@ -37,8 +37,8 @@ def test_a_worker_as_a_whole() -> None:
         hostname="hvd-a",
         hostname_address="10.0.0.11",
         binds=(
-            "/home/a/.hvdocker/lab/code:/train",
-            "/home/a/.hvdocker/lab/jobs:/run/hvdocker/jobs",
+            "/home/a/.hvdocker/lab/a/code:/train",
+            "/home/a/.hvdocker/lab/a/jobs:/run/hvdocker/jobs",
             "/data:/data:ro",
         ),
         labels={
@@ -89,8 +89,8 @@ def test_a_master_as_a_whole() -> None:
         hostname="hvd-a",
         hostname_address="10.0.0.11",
         binds=(
-            "/home/a/.hvdocker/lab/code:/train",
-            "/home/a/.hvdocker/lab/jobs:/run/hvdocker/jobs",
+            "/home/a/.hvdocker/lab/a/code:/train",
+            "/home/a/.hvdocker/lab/a/jobs:/run/hvdocker/jobs",
             "/data:/data:ro",
         ),
         labels={

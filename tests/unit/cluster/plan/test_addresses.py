@@ -1,4 +1,5 @@
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -6,13 +7,15 @@ from hvdocker.cluster.plan.addresses import (
     choose_port,
     host_plans,
     local_subnet,
+    moved_worker_problem,
     port_conflicts,
     training_addresses,
 )
 from hvdocker.cluster.plan.fitness import UPGRADE_ENGINE_FIX, fitness_problems, is_too_old
+from hvdocker.cluster.plan.up import plan_up
 from hvdocker.errors import ExitCode, HostErrors, HostUnfit, HvdockerError
-from hvdocker.observe.state import NetworkSeen
-from tests.unit.builders import ENGINE, host_seen, host_with_worker, inventory, state_of
+from hvdocker.observe.state import EngineSeen, NetworkSeen
+from tests.unit.builders import ENGINE, MAKER, host_seen, host_with_worker, inventory, state_of
 
 LAB = inventory("hosts: [a, b]")
 
@@ -98,7 +101,7 @@ def test_only_hosts_that_were_seen_have_places_in_the_inventorys_order() -> None
     lab = inventory("hosts: [a, b, c]")
     placed = host_plans(lab, state_of(host_seen("c"), host_seen("a")))
     assert list(placed) == ["a", "c"]
-    assert (placed["c"].folder, placed["c"].uid, placed["c"].gid) == ("/home/c/.hvdocker/lab", 1000, 1001)
+    assert (placed["c"].folder, placed["c"].uid, placed["c"].gid) == ("/home/c/.hvdocker/lab/c", 1000, 1001)
 
 
 @pytest.mark.parametrize(
@@ -119,31 +122,9 @@ def test_no_local_subnet_is_left() -> None:
         local_subnet(state_of(host_seen("w1"), network=NetworkSeen(None, ("198.18.0.0/15",))))
 
 
-NFS, DISK = "10.0.0.1:/export/home", "/dev/sda1"
-
-
-@pytest.mark.parametrize(
-    ("device_a", "device_b", "home_b", "is_shared"),
-    [
-        (NFS, NFS, "/home/me", True),
-        (NFS, NFS, "/home/other", False),
-        (NFS, "10.0.0.2:/export/home", "/home/me", False),
-        # Every machine has a /dev/sda1 of its own.
-        (DISK, DISK, "/home/me", False),
-        ("", "", "/home/me", False),
-    ],
-)
-def test_hosts_that_share_a_home_have_folders_of_their_own(
-    device_a: str, device_b: str, home_b: str, is_shared: bool
-) -> None:
-    state = state_of(
-        host_seen("a", home="/home/me", home_device=device_a),
-        host_seen("b", home=home_b, home_device=device_b),
-    )
-    placed = host_plans(LAB, state)
-    own = {"a": "/a", "b": "/b"} if is_shared else {"a": "", "b": ""}
-    assert placed["a"].folder == f"/home/me/.hvdocker/lab{own['a']}"
-    assert placed["b"].folder == f"{home_b}/.hvdocker/lab{own['b']}"
+def test_hosts_that_share_a_home_on_any_file_system_have_folders_of_their_own() -> None:
+    placed = host_plans(LAB, state_of(host_seen("a", home="/home/me"), host_seen("b", home="/home/me")))
+    assert [placed[name].folder for name in "ab"] == ["/home/me/.hvdocker/lab/a", "/home/me/.hvdocker/lab/b"]
     # The engines are two: their workers need no longer names.
     assert placed["a"].worker_name == "hvdocker-lab-worker"
 
@@ -169,6 +150,21 @@ def test_an_ipv6_training_address_is_refused_before_horovod_chokes_on_it() -> No
     assert problems("hosts: [a, b]", a="10.0.0.11", b="fd00::2") == [
         "b: the training address fd00::2 is IPv6, which Horovod does not take"
     ]
+
+
+def test_hosts_with_ipv6_alone_are_not_sent_to_the_bridge_of_their_engine() -> None:
+    only_docker0 = ("127.0.0.1", "::1", "172.17.0.1")
+    hosts = [
+        host_seen(name, reached_at=f"fd00::{number}", addresses=(*only_docker0, f"fd00::{number}"))
+        for number, name in enumerate("ab", start=1)
+    ]
+    found = fitness_problems(LAB, host_plans(LAB, state_of(*hosts)))
+    assert [one.what for one in found] == [
+        f"the training address fd00::{number} is IPv6, which Horovod does not take" for number in (1, 2)
+    ]
+    assert {one.fix for one in found} == {
+        "give this host an IPv4 address that the other hosts can reach, and write it as its `address:`"
+    }
 
 
 def test_an_address_of_its_own_mends_both() -> None:
@@ -260,7 +256,66 @@ def test_only_dockers_own_old_numbers_are_too_old(version: str, is_old: bool) ->
     assert is_too_old(version) is is_old
 
 
-def test_a_folder_below_a_shared_home_stays_where_it_is_while_the_other_host_is_away() -> None:
-    lab = inventory("hosts: [a, b]\n")
-    alone = state_of(host_seen("a", home="/net", home_device="nas:/home", cluster_dir="/net/.hvdocker/lab/a"))
-    assert host_plans(lab, alone)["a"].folder == "/net/.hvdocker/lab/a"
+def test_a_cluster_that_an_earlier_version_made_keeps_its_folder() -> None:
+    seen = host_seen("a", home="/net", cluster_dir="/net/.hvdocker/lab")
+    assert host_plans(inventory("hosts: [a, b]\n"), state_of(seen))["a"].folder == "/net/.hvdocker/lab"
+
+
+CLONED = EngineSeen("27.1.1", "x86_64", 1 << 34, cpus=8, id="ABCD:EFGH")
+
+
+def one_machine(**of_b: Any) -> list[str]:
+    """Return the problems of the hosts a and b, whose engines say the same id."""
+    hosts = (host_seen("a", engine=CLONED, boot_id="boot-1"), host_seen("b", engine=CLONED, **of_b))
+    return [str(problem) for problem in fitness_problems(LAB, host_plans(LAB, state_of(*hosts)))]
+
+
+def test_one_machine_by_two_of_its_addresses_is_refused_with_both_names() -> None:
+    expected = ["b: a and b are one machine, which the inventory names twice"]
+    assert one_machine(boot_id="boot-1") == expected
+    # Cloned virtual machines keep the id of the engine of their template.
+    assert one_machine(boot_id="boot-2") == []
+    # The engine that runs the worker of `a` already is not asked for its id.
+    worker = host_with_worker(LAB, "a")
+    state = state_of(worker, replace(host_seen("b"), containers=worker.containers))
+    assert [str(one) for one in fitness_problems(LAB, host_plans(LAB, state))] == expected
+
+
+@pytest.mark.parametrize(
+    ("engine", "words"),
+    [
+        ({"security": ("seccomp", "rootless")}, "rootless"),
+        ({"security": ("userns",)}, "userns-remap"),
+        ({"root_dir": "/var/snap/docker/common/var-lib-docker"}, "snap"),
+    ],
+)
+def test_an_engine_that_cannot_train_is_refused_before_an_image_is_sent(engine: dict[str, Any], words: str) -> None:
+    seen = host_seen("a", engine=replace(CLONED, **engine), image=None)
+    state = state_of(seen, host_seen("b"))
+    with pytest.raises(HostUnfit, match=words) as caught:
+        plan_up(LAB, state, host_plans(LAB, state), MAKER)
+    assert caught.value.host == "a" and caught.value.fix
+    local = inventory("local: 1\n")
+    mine = state_of(host_seen("w1", engine=replace(CLONED, **engine)))
+    assert fitness_problems(local, host_plans(local, mine)) == []
+
+
+def test_a_data_set_that_the_ssh_user_may_not_read_is_refused() -> None:
+    problems = unfit("hosts: [a, b]\n", unreadable_paths=("/srv/data",))
+    assert [str(one) for one in problems] == ["a: ranks could not read the mount source /srv/data: permission denied"]
+    # Another user of containers may have other rights, which nobody looked at.
+    assert unfit("hosts: [a, b]\nuser: 5000:5000\n", unreadable_paths=("/srv/data",)) == []
+
+
+def test_a_host_that_got_another_address_is_told_from_its_worker() -> None:
+    seen = host_with_worker(LAB, "a")
+    host = LAB.named("a")
+    assert moved_worker_problem(host, seen, "hvdocker up", "10.0.0.11") is None
+    moved = replace(seen, addresses=("127.0.0.1", "10.0.0.77"), reached_at="10.0.0.77")
+    problem = moved_worker_problem(host, moved, "hvdocker up")
+    assert problem and problem.what == "its worker listens on 10.0.0.11, and the host no longer has this address"
+    assert (problem.host, problem.fix) == ("a", "hvdocker up")
+    # It has the old address still, and another one is the training address.
+    assert moved_worker_problem(host, seen, "hvdocker up") is None
+    other = moved_worker_problem(host, seen, "hvdocker up", "10.0.0.77")
+    assert other and other.what == "its worker listens on 10.0.0.11, and its training address is 10.0.0.77 now"

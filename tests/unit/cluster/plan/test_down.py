@@ -12,7 +12,7 @@ def test_jobs_end_then_outputs_then_masters_then_workers_then_files() -> None:
     jobs = (master("train-abcd", "{}"), master("old-aaaa", "{}", state="exited"))
     worker = worker_as_created(LAB, "a", host_seen("a"))
     state = state_of(
-        host_seen("a", containers=(worker, *jobs), cluster_dir="/home/a/.hvdocker/lab"),
+        host_seen("a", containers=(worker, *jobs), cluster_dir="/home/a/.hvdocker/lab/a"),
         host_with_worker(LAB, "b"),
     )
     assert plan_down(LAB, state, ("train-abcd",)) == Plan("down", "lab", (
@@ -27,8 +27,8 @@ def test_jobs_end_then_outputs_then_masters_then_workers_then_files() -> None:
             RemoveContainer("b", "hvdocker-lab-worker", "id-b"),
         )),
         Stage("files", (
-            RemoveTree("a", "/home/a/.hvdocker/lab"),
-            RemoveTree("b", "/home/b/.hvdocker/lab"),
+            RemoveTree("a", "/home/a/.hvdocker/lab/a"),
+            RemoveTree("b", "/home/b/.hvdocker/lab/b"),
         )),
     ))  # fmt: skip
 
@@ -38,9 +38,9 @@ def test_where_nothing_is_nothing_is_done() -> None:
 
 
 def test_a_host_that_has_only_files_left_loses_them() -> None:
-    state = state_of(host_seen("a", cluster_dir="/home/a/.hvdocker/lab"), host_seen("b"))
+    state = state_of(host_seen("a", cluster_dir="/home/a/.hvdocker/lab/a"), host_seen("b"))
     assert plan_down(LAB, state, ()) == Plan("down", "lab", (
-        Stage("files", (RemoveTree("a", "/home/a/.hvdocker/lab"),)),
+        Stage("files", (RemoveTree("a", "/home/a/.hvdocker/lab/a"),)),
     ))  # fmt: skip
 
 

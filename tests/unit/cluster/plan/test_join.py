@@ -53,7 +53,9 @@ LAB = inventory("hosts: [a, b, {host: c, slots: 3}]\nport: 12345\nimage: doc-hvd
 PAIR = inventory("hosts: [a, b]\nport: 12345\nimage: doc-hvd:cpu\n")
 WORKER, MASTER, JOB = "hvdocker-lab-worker", "hvdocker-lab-train-abcd", "train-abcd"
 MEMBERS = tuple(ClusterMember(name, f"10.0.0.1{n}", "hvd") for n, name in enumerate("abc", start=1))
-TOLD = tuple(WriteMembers(name, f"/home/{name}/.hvdocker/lab", "a=10.0.0.11 b=10.0.0.12 c=10.0.0.13") for name in "abc")
+TOLD = tuple(
+    WriteMembers(name, f"/home/{name}/.hvdocker/lab/{name}", "a=10.0.0.11 b=10.0.0.12 c=10.0.0.13") for name in "abc"
+)
 A, B = JobHost("a", "10.0.0.11", 1), JobHost("b", "10.0.0.12", 1)
 REFRESHED = (RefreshTrust("a", WORKER, 1000, 1001), RefreshTrust("b", WORKER, 1000, 1001))
 
@@ -89,9 +91,9 @@ def trust(known: str, new: str, client: str = "a") -> Trust:
 
 
 def join_of(name: str, slots: int, **more: object) -> JoinJob:
-    home, address = f"/home/{name}/.hvdocker/lab", f"10.0.0.1{'abc'.index(name) + 1}"
+    home, address = f"/home/{name}/.hvdocker/lab/{name}", f"10.0.0.1{'abc'.index(name) + 1}"
     return JoinJob(
-        name, JOB, "a", "/home/a/.hvdocker/lab", home, JobHost(name, address, slots), MASTER, WORKER,
+        name, JOB, "a", "/home/a/.hvdocker/lab/a", home, JobHost(name, address, slots), MASTER, WORKER,
         1000, 1001, **more,
     )  # fmt: skip
 
@@ -112,7 +114,7 @@ def test_a_new_host_joins_an_elastic_job_before_its_worker_starts() -> None:
     state = state_of(*two(elastic()), host_seen("c"))
     spec = worker_spec(LAB, host_plans(LAB, state)["c"], MAKER)
     told = {**spec.labels, "hvdocker.joined": JOB, "hvdocker.share": "2"}
-    root = "/home/c/.hvdocker/lab"
+    root = "/home/c/.hvdocker/lab/c"
     assert up(LAB, state) == Plan("up", "lab", (
         Stage("files", (
             MakeKeys(CONTROLLER, trust("ab", "c")),
@@ -149,7 +151,7 @@ def test_a_new_host_joins_in_place_of_one_that_is_dead() -> None:
     state = state_of(a, host_seen("c"))
     spec = worker_spec(LAB, host_plans(LAB, state)["c"], MAKER)
     told = {**spec.labels, "hvdocker.joined": JOB, "hvdocker.share": "1"}
-    root = "/home/c/.hvdocker/lab"
+    root = "/home/c/.hvdocker/lab/c"
     assert up(LAB, state, DEAD) == Plan("up", "lab", (
         Stage("files", (
             MakeKeys(CONTROLLER, trust("ab", "c")),

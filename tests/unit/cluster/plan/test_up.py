@@ -47,7 +47,7 @@ LAB = inventory("hosts: [a, b]")
 WORKER = "hvdocker-lab-worker"
 MEMBERS = (ClusterMember("a", "10.0.0.11", "hvd"), ClusterMember("b", "10.0.0.12", "hvd"))
 BOTH = "a=10.0.0.11 b=10.0.0.12"
-TOLD = tuple(WriteMembers(name, f"/home/{name}/.hvdocker/lab", BOTH) for name in "ab")
+TOLD = tuple(WriteMembers(name, f"/home/{name}/.hvdocker/lab/{name}", BOTH) for name in "ab")
 
 
 def up(wanted: Inventory, state: ClusterState, brought: str | None = None) -> Plan:
@@ -59,7 +59,7 @@ def spec(wanted: Inventory, state: ClusterState, name: str):
 
 
 def folders(name: str) -> MakeFolders:
-    root = f"/home/{name}/.hvdocker/lab"
+    root = f"/home/{name}/.hvdocker/lab/{name}"
     return MakeFolders(name, root, (f"{root}/code", f"{root}/jobs"))
 
 
@@ -166,14 +166,14 @@ def test_a_host_that_left_the_inventory_is_trusted_no_more() -> None:
             Stage("containers", tuple(RefreshTrust(name, WORKER, 1000, 1001) for name in "ac")),
             Stage(
                 "containers",
-                tuple(WriteMembers(name, f"/home/{name}/.hvdocker/lab", now) for name in "ac"),
+                tuple(WriteMembers(name, f"/home/{name}/.hvdocker/lab/{name}", now) for name in "ac"),
                 follows_on=True,
             ),
         ),
         (
             "b is in the cluster no more, and trusted no more; what is on it stays. To clean it, put it back "
             "into the inventory and run hvdocker down; or there: docker rm -f hvdocker-lab-worker; "
-            "rm -r ~/.hvdocker/lab",
+            "rm -r ~/.hvdocker/lab/b",
         ),
     )
     told = state_of(host_with_worker(lab, "a", members_line=now), host_with_worker(lab, "c", members_line=now))

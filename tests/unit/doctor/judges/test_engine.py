@@ -12,7 +12,7 @@ from hvdocker.doctor.judges.host_names import hosts_file_fix, judge_names, names
 from hvdocker.doctor.judges.machine import judge_fabric
 from hvdocker.inventory.inventory import Host
 from hvdocker.observe.state import EngineSeen
-from tests.unit.builders import host_seen, inventory
+from tests.unit.builders import host_seen
 from tests.unit.doctor.judges.machine_fixtures import machine, marks
 
 FINE = EngineState("overlay2", "extfs", "2", "systemd")
@@ -34,6 +34,7 @@ def test_the_age_of_an_engine(version: str, mark: str) -> None:
         ({"storage_driver": "devicemapper"}, "storage", "warn"),
         ({"security": ("seccomp", "rootless")}, "socket", "bad"),
         ({"security": ("userns",)}, "socket", "bad"),
+        ({"root_dir": "/var/snap/docker/common/var-lib-docker"}, "socket", "bad"),
     ],
 )
 def test_engines_of_another_kind(changes: dict[str, object], check: str, mark: str) -> None:
@@ -41,6 +42,11 @@ def test_engines_of_another_kind(changes: dict[str, object], check: str, mark: s
     found = {finding.check: finding for finding in judge_engine(host_seen("a"), odd)}
     assert found[check].mark.value == mark and found[check].fix and found[check].evidence
     assert {name for name, finding in found.items() if finding.mark.value != "good"} == {check}
+
+
+def test_an_engine_that_cannot_train_is_bad_behind_sudo_too() -> None:
+    mapped = replace(FINE, security=("userns",))
+    assert marks(list(judge_engine(host_seen("a", needs_sudo=True), mapped)))["socket"] == "bad"
 
 
 def test_an_engine_behind_sudo() -> None:
@@ -51,7 +57,8 @@ def test_an_engine_behind_sudo() -> None:
 @pytest.mark.parametrize(
     ("name", "security", "expected"),
     [
-        ("selinux-enforcing", ("selinux",), {"selinux": "warn"}),
+        ("selinux-enforcing", ("selinux",), {"selinux": "bad"}),
+        ("selinux-labelled", ("selinux",), {"selinux": "good"}),
         ("selinux-enforcing", (), {"selinux": "good"}),
         ("apparmor-without-parser", ("apparmor",), {"apparmor": "bad"}),
         ("apparmor", ("apparmor",), {"apparmor": "good"}),
@@ -59,13 +66,14 @@ def test_an_engine_behind_sudo() -> None:
     ],
 )
 def test_what_confines_containers(name: str, security: tuple[str, ...], expected: dict[str, str]) -> None:
-    lab = inventory("hosts: [a]\nmounts: ['/mnt/x:/x']")
-    found = list(judge_confinement(lab, machine(name), replace(FINE, security=security)))
+    found = list(judge_confinement(machine(name), replace(FINE, security=security)))
     assert marks(found) == expected
     for finding in found:
         if finding.check == "selinux" and finding.fix:
             # Folders of people are named, and never relabelled by a command that we offer.
-            assert finding.fix.endswith("container_file_t ~/.hvdocker") and "/mnt/x" in finding.evidence[1]
+            label, _, mounts = finding.fix.partition("; ")
+            assert label.endswith("container_file_t /home/me/.hvdocker")
+            assert mounts == "give /mnt/x a label that containers may read" and "/mnt/x" in finding.evidence[1]
 
 
 def test_infiniband() -> None:

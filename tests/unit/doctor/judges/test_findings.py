@@ -54,7 +54,7 @@ HOSTILE = '/srv/it\'s "mine" $(touch evil) `touch evil`; touch evil & # *'
 RED = {
     "address", "apparmor", "architecture", "clock", "code", "container", "cpu", "cuda", "engine", "gpus",
     "home-disk", "image", "images-disk", "mounts", "mtu", "name", "network", "ports", "same horovod",
-    "same image", "same nccl", "same tensorflow", "same torch", "socket", "ssh", "toolkit", "worker",
+    "same image", "same nccl", "same tensorflow", "same torch", "selinux", "socket", "ssh", "toolkit", "worker",
 }  # fmt: skip
 
 
@@ -64,7 +64,7 @@ def machines(path: str) -> Iterator[MachineSeen]:
     disks = [DiskSeen("home", path, 1 << 30, 0), DiskSeen("images", path, 1 << 30, 0)]
     disks += [replace(disk, free_bytes=1 << 29, inodes=9, free_inodes=0) for disk in disks]
     yield from (replace(plain, disks=(disk,), can_write_home=can) for disk in disks for can in (True, False))
-    yield replace(plain, feeds=(path,), clusters=("lab",), gpu_error=f"cannot open {path}")
+    yield replace(plain, feeds=(path,), gpu_error=f"cannot open {path}")
     yield replace(plain, resolved={"a": ("127.0.1.1",), "b": ("127.0.0.1",)}, hostname="a")
     yield replace(plain, infiniband_ports=(InfinibandPort("mlx5_0", "1", "1: DOWN"),))
 

@@ -93,7 +93,7 @@ def test_an_image_that_is_not_there_leaves_cells_open() -> None:
 def test_workers_that_are_not_what_they_should_be() -> None:
     exited = judged(replace(HEALTHY, seen=host_with_worker(LAB, "a", state="exited")))
     assert bad(exited) == {"worker"} and exited["worker"].fix == "hvdocker up -i x.yaml"
-    assert judged(replace(HEALTHY, seen=host_seen("a")))["worker"].mark.value == "warn"
+    assert judged(replace(HEALTHY, seen=host_seen("a")))["worker"].mark.value == "bad"
     changed = judged(HEALTHY, why_new="its settings changed")["worker"]
     assert changed.mark.value == "warn" and "its settings changed" in changed.shown
 
@@ -126,10 +126,12 @@ def test_leftovers() -> None:
         ),
         parts=("hvdocker-part:1-x",),
     )
-    dirty = replace(HEALTHY, seen=host_seen("a"), machine=machine("full"), engine=seen)
+    dirty = replace(
+        HEALTHY, seen=host_seen("a", cluster_dir="/h/.hvdocker/lab/a"), machine=machine("full"), engine=seen
+    )
     left = judged(dirty)["leftovers"]
     assert [line.split(":")[0] for line in left.evidence] == [
-        "d", "m", "~/.hvdocker/lab", "hvdocker-part", "/var/tmp/hvdocker-feed-1",
+        "d", "m", "/h/.hvdocker/lab/a", "hvdocker-part", "/var/tmp/hvdocker-feed-1",
     ]  # fmt: skip
     assert left.mark.value == "warn" and left.fix == "hvdocker down -i x.yaml"
     holder = Holder("ab", "eve", "desk", "e", "up", "theirs", age_s=5, held_s=30)

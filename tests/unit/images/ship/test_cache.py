@@ -1,11 +1,12 @@
 """Layers by digest, bounded."""
 
+import errno
 import os
 from pathlib import Path
 
 import pytest
 
-from hvdocker.errors import UsageProblem
+from hvdocker.errors import HvdockerError, UsageProblem
 from hvdocker.images.ship.cache import LayerCache, user_layer_cache
 
 
@@ -29,6 +30,17 @@ def test_a_draft_that_was_not_kept_leaves_nothing(tmp_path: Path) -> None:
         draft.write(b"half")
         raise RuntimeError
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_disk_here_is_named_with_its_folder(tmp_path: Path) -> None:
+    cache = LayerCache(tmp_path / "layers")
+    with (
+        pytest.raises(HvdockerError, match=f"the disk of this machine is full.*{tmp_path}/layers") as caught,
+        cache.draft(),
+    ):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert caught.value.fix and "XDG_CACHE_HOME" in caught.value.fix
+    assert list((tmp_path / "layers").iterdir()) == []
 
 
 def test_the_least_lately_used_go_first(tmp_path: Path) -> None:

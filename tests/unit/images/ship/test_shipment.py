@@ -1,5 +1,6 @@
 """One image to several hosts: looking again, and clearing up in the right order."""
 
+import hashlib
 import io
 import json
 import tarfile
@@ -26,7 +27,10 @@ CAN = "cli\nssh\nsshd\nuser ann\naddress 10.0.0.1\nroom tmpfs 1 1 999999999 1% /
 
 class HostEngine:
     """An archive that lacks a layer is refused, as real engines do. Whatever layers it `says` it has, another
-    push took them away before the first load; `is_stubborn` says so afterwards as well."""
+    push took them away before the first load; `is_stubborn` says so afterwards as well. A layer whose content has
+    another digest is refused too, and with `refuses` everything."""
+
+    refuses = ""
 
     def __init__(self, says: list[str], is_stubborn: bool = False, journal: list[str] | None = None) -> None:
         self.says, self.is_stubborn = says, is_stubborn
@@ -55,9 +59,12 @@ class HostEngine:
             manifest = archive.extractfile("manifest.json")
             assert manifest
             (asked,) = json.load(manifest)
+            wrong = [name for name in sent if _hex_of(archive, name) != name.removesuffix(".tar")]
         self.loads.append(sent)
         lacking = [name for name in asked["Layers"] if name not in sent]
         self.answer = {"error": f"open {IMPORT}/{lacking[0]}: no such file or directory"} if lacking else {}
+        if wrong or self.refuses:
+            self.answer = {"error": self.refuses or f"invalid diffID for layer: {wrong[0]}"}
         if not self.is_stubborn:
             self.says = []
 
@@ -66,6 +73,12 @@ class HostEngine:
 
     def _stream_helper(self, response: object, decode: bool) -> Iterator[dict[str, str]]:
         yield self.answer
+
+
+def _hex_of(archive: tarfile.TarFile, name: str) -> str:
+    content = archive.extractfile(name)
+    assert content
+    return hashlib.sha256(content.read()).hexdigest()
 
 
 class Link(FakeLink):
@@ -110,6 +123,27 @@ def test_a_layer_that_goes_meanwhile_is_sent_after_all() -> None:
     assert engine.loads == [[tar_name(CHAIN[1])], sorted(map(tar_name, CHAIN))]
 
 
+def test_a_damaged_layer_in_the_cache_is_read_again(cache: LayerCache) -> None:
+    with open_shipment(shipment_request(Engine(classic()), {"a": Link("a", HostEngine([]))})) as shipment:
+        shipment.deliver("a")
+    cache.path(CHAIN[1]).write_bytes(b"x" + BODIES[1][1:])
+    engine = HostEngine([])
+    with open_shipment(shipment_request(Engine(classic()), {"b": Link("b", engine)})) as shipment:
+        shipment.deliver("b")
+    assert len(engine.loads) == 2 and cache.read(CHAIN[1]) == BODIES[1]
+
+
+def test_an_image_that_is_refused_with_sound_layers_is_sent_once(cache: LayerCache) -> None:
+    engine = HostEngine([])
+    engine.refuses = "no"
+    with (
+        open_shipment(shipment_request(Engine(classic()), {"a": Link("a", engine)})) as shipment,
+        pytest.raises(HvdockerError, match="loading x:y failed"),
+    ):
+        shipment.deliver("a")
+    assert len(engine.loads) == 1 and all(cache.size(digest) for digest in CHAIN)
+
+
 def test_a_layer_that_is_missing_again_is_an_error() -> None:
     engine = HostEngine(CHAIN[:1], is_stubborn=True)
     links = {"a": Link("a", engine)}
@@ -134,7 +168,9 @@ def test_parts_are_forgotten_when_nobody_loads_any_more(cache: LayerCache) -> No
     refused = (1, b"", b"Error response from daemon: no")
     links = {name: Link(name, HostEngine([], journal=journal), refused) for name in "abcd"}
     fill(cache)
-    with open_shipment(shipment_request(Engine(b""), links)) as shipment:
+    for link in links.values():
+        link.engine().refuses = "no"
+    with open_shipment(shipment_request(Engine(classic()), links)) as shipment:
         for name in "ab":
             with pytest.raises(HvdockerError, match="loading x:y failed"):
                 shipment.deliver(name)

@@ -31,15 +31,15 @@ JOB = JobSpec(
     launcher=("horovodrun", "-np", "4"),
     workdir="/train",
 )
-JOB_A, JOB_B = (f"/home/{name}/.hvdocker/lab/jobs/train-abcd" for name in "ab")
+JOB_A, JOB_B = (f"/home/{name}/.hvdocker/lab/{name}/jobs/train-abcd" for name in "ab")
 
 
 def test_the_whole_plan() -> None:
     spec = master_spec(LAB, PLACED["a"], MAKER, JOB)
     assert plan_train(LAB, PLACED, MAKER, JOB, "/home/me/project") == Plan("train", "lab", (
         Stage("code", (
-            SyncCode("a", "/home/me/project", "/home/a/.hvdocker/lab/code"),
-            SyncCode("b", "/home/me/project", "/home/b/.hvdocker/lab/code"),
+            SyncCode("a", "/home/me/project", "/home/a/.hvdocker/lab/a/code"),
+            SyncCode("b", "/home/me/project", "/home/b/.hvdocker/lab/b/code"),
         )),
         Stage("files", (
             MakeFolders("a", JOB_A, (JOB_A, f"{JOB_A}/out", f"{JOB_A}/logs")),
@@ -133,6 +133,15 @@ def test_every_worker_that_does_not_run_is_named() -> None:
         "c: its worker is exited",
     ]
     assert caught.value.exit_code == ExitCode.UNFIT
+
+
+def test_a_host_that_got_another_address_is_named_and_up_is_the_fix() -> None:
+    moved = replace(host_with_worker(LAB, "b"), addresses=("10.0.0.77",), reached_at="10.0.0.77")
+    state = state_of(host_with_worker(LAB, "a"), moved, host_with_worker(LAB, "c"))
+    with pytest.raises(HvdockerError) as caught:
+        check_workers(LAB, host_plans(LAB, state), state)
+    assert str(caught.value) == "b: its worker listens on 10.0.0.12, and the host no longer has this address"
+    assert caught.value.fix == "hvdocker up"
 
 
 def test_some_workers_may_be_missing() -> None:

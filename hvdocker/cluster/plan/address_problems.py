@@ -1,0 +1,123 @@
+"""Finds training addresses on which a worker could not listen, or by which no other host could reach it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from hvdocker.cluster.plan.addresses import (
+    ALL_IPV4,
+    address_fix,
+    address_fix_from,
+    describe_addresses,
+    is_in_network,
+    is_loopback,
+)
+from hvdocker.errors import HostUnfit, HvdockerError
+from hvdocker.placement.host_plan import HostPlan
+
+
+def address_problems(placed: Mapping[str, HostPlan]) -> list[HvdockerError]:
+    """Return problems of training addresses: loopback among several hosts, duplicates, and IPv6."""
+    loopback: list[HvdockerError] = [
+        HostUnfit(
+            f"the training address is {place.address}, which other hosts cannot reach",
+            host=name,
+            command="ip -o addr",
+            lines=[describe_addresses(place.seen)],
+            fix=address_fix(place.seen),
+        )
+        for name, place in placed.items()
+        if len(placed) > 1 and not place.host.is_local and is_loopback(place.address)
+    ]
+    return loopback + _duplicate_and_ipv6_problems(placed)
+
+
+def _duplicate_and_ipv6_problems(placed: Mapping[str, HostPlan]) -> list[HvdockerError]:
+    """Return one problem for each training address that an earlier host has too, or that is IPv6.
+
+    Horovod does not accept IPv6 addresses in -H."""
+    first: dict[str, str] = {}
+    problems: list[HvdockerError] = _same_machine_problems(placed)
+    for name, place in placed.items():
+        other = first.setdefault(place.address, name)
+        if other != name:
+            problems.append(
+                HostUnfit(
+                    f"it has the same training address as {other}: {place.address}",
+                    host=name,
+                    command="ip -o addr",
+                    lines=[f"{other} and {name}: {place.address}"],
+                    fix="name a machine once, or give it an `address:` of its own",
+                )
+            )
+        if ":" in place.address:
+            problems.append(
+                HostUnfit(
+                    f"the training address {place.address} is IPv6, which Horovod does not take",
+                    host=name,
+                    command="ip -o addr",
+                    lines=[describe_addresses(place.seen)],
+                    fix=_ipv4_fix(place, placed),
+                )
+            )
+    return problems
+
+
+def _ipv4_fix(place: HostPlan, placed: Mapping[str, HostPlan]) -> str:
+    """Return advice for a host whose training address is IPv6: an IPv4 address that the host has and no other host.
+
+    An address that several hosts have, such as that of docker0, leads from each of them to itself."""
+    others = {address for one in placed.values() if one is not place for address in one.seen.addresses}
+    own = [address for address in place.seen.addresses if address not in others]
+    if any(is_in_network(address, ALL_IPV4) for address in own):
+        return address_fix_from(own)
+    return "give this host an IPv4 address that the other hosts can reach, and write it as its `address:`"
+
+
+def _same_machine_problems(placed: Mapping[str, HostPlan]) -> list[HvdockerError]:
+    """Return one problem for each host that is the same machine as an earlier host, by another address."""
+    hosts = [place for place in placed.values() if not place.host.is_local]
+    return [
+        HostUnfit(
+            f"{other.name} and {place.name} are one machine, which the inventory names twice",
+            host=place.name,
+            command="docker info --format '{{.ID}}'",
+            lines=[f"{other.address} ({other.name}) and {place.address} ({place.name}) lead to the same Docker engine"],
+            fix=f"leave {place.name} out of the inventory, and give {other.name} more `slots:` instead",
+        )
+        for index, place in enumerate(hosts)
+        for other in [one for one in hosts[:index] if _is_same_machine(one, place)][:1]
+    ]
+
+
+def _is_same_machine(one: HostPlan, other: HostPlan) -> bool:
+    """Return whether two hosts have the same engine, by its containers, or by its id and the boot of the machine.
+
+    The id alone is not enough, because cloned virtual machines keep the id of their template. An engine that already
+    runs the cluster's worker was not asked for its id."""
+    if one.address == other.address:
+        return False  # the check of addresses reports it
+    containers = [{c.id for c in (*place.seen.containers, *place.seen.other_containers)} for place in (one, other)]
+    keys = {(place.seen.engine.id, place.seen.boot_id) for place in (one, other)}
+    return bool(containers[0] & containers[1]) or (len(keys) == 1 and all(next(iter(keys))))
+
+
+def missing_address_problems(placed: Mapping[str, HostPlan]) -> list[HvdockerError]:
+    """Return one problem for each training address that is on no interface of its host.
+
+    A worker cannot listen on such an address. A host whose addresses are unknown is not checked."""
+    return [
+        HostUnfit(
+            f"the training address {place.address} is on no interface of this host",
+            host=name,
+            command="ip -o addr",
+            lines=[describe_addresses(place.seen)],
+            fix=f"{address_fix(place.seen)} (behind NAT it cannot train)",
+        )
+        for name, place in placed.items()
+        if not place.host.is_local
+        and place.seen.addresses
+        and is_in_network(place.address, ALL_IPV4)
+        and not is_loopback(place.address)  # a host without `ip` does not report loopback
+        and place.address not in place.seen.addresses
+    ]

@@ -1,0 +1,41 @@
+"""Finds Docker engines whose containers could not train: rootless ones, mapped users, Docker from snap. Pure.
+
+`up` refuses them before it ships an image, and `doctor` reports them with the same words."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from hvdocker.errors import HostUnfit, HvdockerError
+
+_SNAP_ROOT = "/var/snap/docker/"
+
+
+def engine_kind_problem(security: Collection[str], root_dir: str) -> HvdockerError | None:
+    """Return the problem of an engine of the wrong kind, None if containers can train on it.
+
+    `security` are the names of the engine's security options. `root_dir` is the folder where it stores images."""
+    if "rootless" in security:
+        return HostUnfit(
+            "its Docker engine is rootless: a worker on it could not be reached by other hosts",
+            command="docker info --format '{{.SecurityOptions}}'",
+            lines=["name=rootless: `--network host` means the engine's own network there, not that of the host"],
+            fix="on the host: sudo systemctl enable --now docker && sudo usermod -aG docker $USER; "
+            "and set no DOCKER_HOST for SSH logins",
+        )
+    if "userns" in security:
+        return HostUnfit(
+            "its Docker engine maps users (userns-remap), and so refuses `--network host`",
+            command="docker info --format '{{.SecurityOptions}}'",
+            lines=["name=userns: files that ranks write would belong to nobody on the host, too"],
+            fix='remove "userns-remap" from /etc/docker/daemon.json and restart docker',
+        )
+    if root_dir.startswith(_SNAP_ROOT):
+        return HostUnfit(
+            "its Docker engine is a snap, which may not read hidden folders of homes such as ~/.hvdocker",
+            command="docker info --format '{{.DockerRootDir}}'",
+            lines=[f"DockerRootDir: {root_dir}"],
+            fix="on the host: sudo snap disable docker && sudo apt-get install docker.io && "
+            "sudo usermod -aG docker $USER",
+        )
+    return None
