@@ -24,6 +24,7 @@ USER_CONFIG = "~/.ssh/config"
 SYSTEM_CONFIG = Path("/etc/ssh/ssh_config")
 
 _DEFAULT_ORIGIN = "OpenSSH's default"
+_OWN_DEFAULT_ORIGIN = "default"
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,9 @@ class SshConfig:
             port=setting("port", host.ssh.port, "port", 22),
             key=Setting(host.ssh.key, origins.get("key", "the inventory") if host.ssh.key else _DEFAULT_ORIGIN),
             jump=Setting(None, jump.origin) if str(jump.value).lower() == "none" else jump,
+            handshake_timeout=Setting(
+                host.ssh.handshake_limit_s, origins.get("handshake_timeout", _OWN_DEFAULT_ORIGIN)
+            ),
             keys=() if host.ssh.key else key_files(None, said.get("identityfile", [])),
             address=name if name.value != host.host else None,
             has_proxy_command=jump.value is None and bool(said.get("proxycommand")),

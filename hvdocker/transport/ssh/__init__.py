@@ -1,8 +1,9 @@
 """The SSH connection to a host. The only importer of fabric and cryptography.
 
 `connect.py` opens the connection, and its docstring describes all steps: `tcp.py` makes the socket,
-`host_keys.py` checks the key of the host against known_hosts, `auth.py` logs in, `keepalive.py` detects
-hosts that stop responding. `link.py` makes a `HostLink` of the open connection, on channels from
+`handshake.py` does the SSH handshake within its limit, `host_keys.py` checks the key of the host against
+known_hosts, `auth.py` logs in, `keepalive.py` detects hosts that stop responding. `connect_errors.py` says what
+failed. `link.py` makes a `HostLink` of the open connection, on channels from
 `channel.py`, which builds on `channel_close.py`. `key_pairs.py` makes the keys that the containers of a
 cluster use; it does not concern the connection. `command_line.py` gives the equivalent `ssh` command and is
 pure.

@@ -24,6 +24,7 @@ from paramiko.message import Message
 from paramiko.pkey import PublicBlob
 
 from hvdocker.errors import PassphraseRequired
+from hvdocker.transport.ssh.connect_errors import HandshakeTimeout
 
 _KEY_CLASSES: dict[str, type[paramiko.PKey]] = {
     "ssh-ed25519": paramiko.Ed25519Key,
@@ -31,6 +32,7 @@ _KEY_CLASSES: dict[str, type[paramiko.PKey]] = {
     "ssh-rsa": paramiko.RSAKey,
 }
 _OPENSSH = "-----BEGIN OPENSSH PRIVATE"
+_NO_ANSWER = "Authentication timeout."  # paramiko's words; it has no exception of its own for this
 _MAGIC = b"openssh-key-v1\x00"
 
 
@@ -129,7 +131,9 @@ class Login:
             raise paramiko.AuthenticationException(
                 f"user {self.user}: the server takes no keys, only {allowed}"
             ) from error
-        except paramiko.SSHException:
+        except paramiko.SSHException as error:
+            if str(error) == _NO_ANSWER:
+                raise HandshakeTimeout("login", transport.auth_timeout) from error
             return False
         if more:
             raise paramiko.AuthenticationException(
