@@ -90,9 +90,10 @@ def load(home: Path | None = None, system_file: Path = SYSTEM_CONFIG) -> SshConf
     If the system's file cannot be understood, it is ignored and a note says so, because the user may not be
     allowed to correct it."""
     home = home or Path.home()
-    own = SshConfigSource(home / ".ssh", home).read(home / ".ssh" / "config")
+    of_user = SshConfigSource(home / ".ssh", home)
+    own = of_user.read(home / ".ssh" / "config")
     try:
-        of_system, notes = SshConfigSource(system_file.parent).read(system_file), ()
+        of_system, notes = SshConfigSource(system_file.parent, ignored=of_user.ignored).read(system_file), ()
     except UsageProblem as problem:
         return SshConfig(own, (), str(system_file), (f"{problem.what}; {system_file} is left out",))
     return SshConfig(own, of_system, str(system_file), notes)

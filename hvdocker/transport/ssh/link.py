@@ -69,6 +69,15 @@ class SshLink:
         return str(self._connection.connect_kwargs["auth_strategy"].accepted)
 
     @property
+    def reached_at(self) -> str:
+        """The address and the port of the host, and the jump host in front of it. Empty if that is not known,
+        because a ProxyCommand makes the connection."""
+        hop = self._route.hop
+        if hop is None or hop.proxy_for:
+            return ""
+        return f"{hop.target} through {hop.through}" if hop.through else hop.target
+
+    @property
     def needs_sudo(self) -> bool:
         return self._access.needs_sudo
 

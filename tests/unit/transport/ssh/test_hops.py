@@ -6,9 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from hvdocker.env import Env
 from hvdocker.errors import HostUnreachable, HvdockerError
 from hvdocker.inventory.inventory import Host, SshSettings
+from hvdocker.inventory.locate import Located
+from hvdocker.transport.session import connected
 from hvdocker.transport.ssh.link import open_ssh
+from tests.unit.builders import inventory
 from tests.unit.transport.ssh.ssh_server import SshServer
 
 
@@ -75,3 +79,15 @@ def test_a_host_behind_a_jump_host_that_answers(server: SshServer) -> None:
     told = failure(Host("far", "10.0.0.5", ssh=SshSettings(jump=first)))
     assert told.what == f"the jump host {first} could not connect to 10.0.0.5:22"
     assert told.command == f"ssh -J {first} 10.0.0.5 true"
+
+
+def test_two_hosts_at_one_address_are_told(home: Path, server: SshServer) -> None:
+    (home / ".ssh" / "config").write_text(f"Host *\n  HostName 127.0.0.1\n  Port {server.port}\n  User kim\n")
+    notes: list[str] = []
+    env = Env(cwd=home, listener=lambda event: notes.append(event.text))
+    located = Located(inventory("hosts: [gpu-a, gpu-b]"), home / "inventory.yaml")
+    with connected(env, located) as session:
+        assert sorted(session.links) == ["gpu-a", "gpu-b"]
+    assert [note for note in notes if "one address" in note] == [
+        f"gpu-a and gpu-b are reached at one address, 127.0.0.1:{server.port}; see `host:` and ~/.ssh/config"
+    ]
