@@ -27,8 +27,11 @@ A host costs one socket, one paramiko thread and less than 100 kB."""
 
 from __future__ import annotations
 
+import getpass
+import os
 import random
 import shlex
+import socket
 import threading
 import time
 from collections.abc import Collection, Iterator, Mapping
@@ -43,6 +46,7 @@ from hvdocker.inventory.inventory import Host, SshSettings
 from hvdocker.inventory.ssh_config import config as ssh_config
 from hvdocker.inventory.ssh_config.config import key_files
 from hvdocker.transport.ssh import host_keys, tcp
+from hvdocker.transport.ssh.agent import agent_socket
 from hvdocker.transport.ssh.auth import Login, OpenedKeys
 from hvdocker.transport.ssh.channel import OPEN_TIMEOUT_S
 from hvdocker.transport.ssh.command_line import ssh_words
@@ -203,7 +207,7 @@ def _hop(host: Host, connection: Any, route: SshRoute, before: tuple[str, ...] |
         address=connection.host,
         port=connection.port,
         user=connection.user,
-        known_as=host_keys.entry_for(connection.host, connection.port),
+        known_as=connection.ssh_config.get("hostkeyalias") or host_keys.entry_for(connection.host, connection.port),
         by_hand=shlex.join((*ssh_words(shown), "true")),
         is_jump=before is not None,
         through=f"{previous.user}@{previous.host}:{previous.port}" if previous else "",
@@ -214,7 +218,7 @@ def _hop(host: Host, connection: Any, route: SshRoute, before: tuple[str, ...] |
 def _host_key_policy(host: Host, connection: Any, hop: Hop, credentials: Credentials) -> host_keys.HostKeyPolicy:
     files = _known_hosts_files(connection.ssh_config)
     lines = credentials.known_hosts.about(hop.known_as, files)
-    return host_keys.HostKeyPolicy(host.name, files[-1], lines, credentials.accepted)
+    return host_keys.HostKeyPolicy(host.name, hop.known_as, files[-1], lines, credentials.accepted)
 
 
 def _login(ssh: SshSettings, connection: Any, credentials: Credentials) -> Login:
@@ -225,8 +229,27 @@ def _login(ssh: SshSettings, connection: Any, credentials: Credentials) -> Login
         files=key_files(ssh.key, config.get("identityfile", [])),
         keyring=credentials.keyring,
         certificates=(str(Path(certificate).expanduser()),) if certificate else (),
+        agent_socket=agent_socket(config.get("identityagent"), _tokens(connection), os.environ),
         is_agent_limited=config.get("identitiesonly", "no").lower() == "yes",
     )
+
+
+def _tokens(connection: Any) -> Mapping[str, str]:
+    """Return the values of OpenSSH's `%` tokens for a connection."""
+    node = socket.gethostname()
+    return {
+        "%%": "%",
+        "%d": str(Path.home()),
+        "%h": connection.host,
+        "%i": str(os.getuid()),
+        "%k": connection.ssh_config.get("hostkeyalias") or connection.original_host,
+        "%L": node.partition(".")[0],
+        "%l": node,
+        "%n": connection.original_host,
+        "%p": str(connection.port),
+        "%r": connection.user,
+        "%u": getpass.getuser(),
+    }
 
 
 def _socket(connection: Any, route: SshRoute) -> Any:
