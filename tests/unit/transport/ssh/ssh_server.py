@@ -32,6 +32,7 @@ class SshServer:
     hold: Callable[[int], bool] = lambda number: True
     answer: Answer = _no_answer
     connections: list[socket.socket] = field(default_factory=list)
+    _transports: list[paramiko.Transport] = field(default_factory=list)
     _listener: socket.socket = field(init=False)
     _key: paramiko.PKey = field(init=False)
 
@@ -58,8 +59,8 @@ class SshServer:
 
     def close(self) -> None:
         self._listener.close()
-        for connection in self.connections:
-            connection.close()
+        for end in (*self._transports, *self.connections):
+            end.close()
 
     def _serve(self) -> None:
         with contextlib.suppress(OSError):
@@ -73,6 +74,7 @@ class SshServer:
             return
         with contextlib.suppress(EOFError, OSError, paramiko.SSHException):
             transport = paramiko.Transport(connection)
+            self._transports.append(transport)
             transport.add_server_key(self._key)
             transport.start_server(server=_Session(self.answer))
 
