@@ -7,7 +7,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from hvdocker.cli.flags.verb import InventoryFlag, JsonFlag, refuse_rest
+from hvdocker.cli.flags.verb import InventoryFlag, JsonFlag, one_inventory, refuse_rest
 
 
 def config(
@@ -35,7 +35,7 @@ def config(
     if schema:
         print(schema_text(), end="")
         return
-    view = run(Env(), inventory or inventory_flag)
+    view = run(Env(), one_inventory(inventory, inventory_flag))
     if json:
         import json as encoder
 

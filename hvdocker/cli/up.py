@@ -26,6 +26,7 @@ from hvdocker.cli.flags.verb import (
     ScriptFlag,
     SkipHooksFlag,
     check_script_flag,
+    one_inventory,
     refuse_rest,
 )
 from hvdocker.cli.verb_setup import env_and_progress, hooks_for_verb, plan_printer
@@ -42,8 +43,9 @@ def up(
         typer.Argument(help="The YAML file that names the hosts.", show_default=False),
     ] = None,
     hosts: Annotated[
-        str, typer.Option("--hosts", metavar="A,B", help="Hosts instead of a file: a,user@b", show_default=False)
-    ] = "",
+        Optional[str],  # noqa: UP045  # as above
+        typer.Option("--hosts", metavar="A,B", help="Hosts instead of a file: a,user@b", show_default=False),
+    ] = None,
     local: Annotated[
         Optional[int],  # noqa: UP045  # as above
         typer.Option(
@@ -104,7 +106,7 @@ def up(
     check_keep(keep)
     check_script_flag(script, dry_run)
     with env_and_progress(quiet or script) as (env, progress):
-        located = _locate_or_generate(env, inventory or inventory_flag, hosts, local, image, cluster)
+        located = _locate_or_generate(env, one_inventory(inventory, inventory_flag), hosts, local, image, cluster)
         wanted = SlotFlags(np, where, strategy, gpu, include, exclude)
         if explain and wanted.is_empty:
             raise UsageProblem("--explain goes with -np: `up` alone takes every slot that is free")
@@ -128,7 +130,7 @@ def up(
 
 
 def _locate_or_generate(
-    env: Env, inventory: Path | None, hosts: str, local: int | None, image: str, cluster: str | None
+    env: Env, inventory: Path | None, hosts: str | None, local: int | None, image: str, cluster: str | None
 ) -> Located:
     """Return the inventory of the file, or an inventory that is generated from `--hosts` or `--local`. Without any
     of the three, find the current inventory. Raises UsageProblem if more than one is given."""
@@ -136,7 +138,7 @@ def _locate_or_generate(
     from hvdocker.inventory.locate import locate
     from hvdocker.inventory.state_folder import generate
 
-    given = [bool(inventory), bool(hosts), local is not None]
+    given = [inventory is not None, hosts is not None, local is not None]
     if sum(given) > 1:
         raise UsageProblem("an inventory, --hosts and --local exclude each other")
     if inventory:
@@ -145,7 +147,9 @@ def _locate_or_generate(
         return locate(env, inventory, cluster)
     if local is not None:
         return generate(env, local=local, image=image or None, cluster=cluster)
-    if hosts:
+    if hosts is not None:
         named = [host.strip() for host in hosts.split(",") if host.strip()]
+        if not named:
+            raise UsageProblem("--hosts names no host", fix="write at least one, as in --hosts gpu-a,ubuntu@gpu-b")
         return generate(env, hosts=named, image=image or None, cluster=cluster)
     return locate(env, None, cluster)

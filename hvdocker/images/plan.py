@@ -69,7 +69,7 @@ def plan_push(inventory: Inventory, state: ClusterState) -> Plan:
     arch = docker_arch(next(iter(state.hosts.values())).engine.architecture)
     source = _find_source(state, state.hosts, arch)
     if source is None:
-        raise _image_not_found(inventory)
+        raise _image_not_found(inventory, state)
     _check_architecture(inventory, source[1], arch, source[0])
     ship = _steps_to_deliver(inventory, state.hosts, source, needs_label=False)
     push = [PushImage(CONTROLLER, inventory.image, inventory.registry)] if inventory.registry and ship else []
@@ -117,7 +117,7 @@ def _has_same_image(seen: HostSeen, image: ImageSeen) -> bool:
 
 def _plan_build(inventory: Inventory, state: ClusterState, placed: Mapping[str, HostPlan], arch: str) -> ImagePlan:
     if inventory.image not in names.OWN_IMAGES:
-        raise _image_not_found(inventory)
+        raise _image_not_found(inventory, state)
     engine = state.controller_engine
     can_build_here = engine is not None and docker_arch(engine.architecture) == arch
     builder = CONTROLLER if can_build_here or inventory.is_local else next(iter(placed))
@@ -126,10 +126,11 @@ def _plan_build(inventory: Inventory, state: ClusterState, placed: Mapping[str, 
     return ImagePlan(build=(BuildImage(builder, inventory.image),), ship=ship)
 
 
-def _image_not_found(inventory: Inventory) -> HvdockerError:
+def _image_not_found(inventory: Inventory, state: ClusterState) -> HvdockerError:
     return HvdockerError(
         f"the image {inventory.image} is on no host and not on this machine",
         command=shlex.join(("docker", "image", "inspect", inventory.image)),
+        lines=[f"here: {state.controller_problem}"] if state.controller_problem else (),
         fix="docker pull or docker build it here or on one host; hvdocker loads it onto the others",
     )
 

@@ -28,11 +28,11 @@ class ConfigView:
     effective_ssh: tuple[EffectiveSsh, ...] = ()
 
     def settings(self, host: Host, index: int) -> dict[str, Setting]:
-        """Return the SSH settings (user, port, key, jump) of the host at this index: combined with ~/.ssh/config
+        """Return the SSH settings (user, port, key, …) of the host at this index: combined with ~/.ssh/config
         if that was read, else only those of the inventory."""
         if self.effective_ssh:
             reach = self.effective_ssh[index]
-            return {"user": reach.user, "port": reach.port, "key": reach.key, "jump": reach.jump}
+            return {each.name: getattr(reach, each.name) for each in SSH_FIELDS}
         return {each.name: Setting(getattr(host.ssh, each.name), "") for each in SSH_FIELDS}
 
 

@@ -17,6 +17,7 @@ from hvdocker.units import SIZE
 
 MOST_TEXT = 4096
 MOST_PORT = 65535
+MOST_HANDSHAKE_S = 3600
 MOST_LOCAL = 64
 MOST_SLOTS = 4096
 MOST_CPUS = 1_000_000
@@ -122,6 +123,15 @@ SSH_FIELDS = (
         "as ~/.ssh/config says, else none",
         rf"{_JUMP_HOST}(?:,[ ]?{_JUMP_HOST})*",
         "should be a host to jump through such as user@bastion:22",
+    ),
+    Field(
+        "handshake_timeout",
+        FieldKind.WHOLE,
+        "Seconds that a host may take for the SSH handshake; a busy host takes long.",
+        "60",
+        "30",
+        low=1,
+        high=MOST_HANDSHAKE_S,
     ),
 )
 

@@ -11,16 +11,24 @@ from hvdocker.units import MIB
 
 # GPU memory below which foreign processes do not count: a desktop, or a monitor that only queries.
 BUSY_BYTES = 500 * MIB
+HANDSHAKE_TIMEOUT_S = 30
 
 
 @dataclass(frozen=True)
 class SshSettings:
-    """How to log in. None means: as in ~/.ssh/config, else OpenSSH's own default."""
+    """How to log in. None means: as in ~/.ssh/config, else OpenSSH's own default.
+
+    `handshake_timeout` is in seconds; None means HANDSHAKE_TIMEOUT_S."""
 
     user: str | None = None
     port: int | None = None
     key: str | None = None
     jump: str | None = None
+    handshake_timeout: int | None = None
+
+    @property
+    def handshake_limit_s(self) -> int:
+        return self.handshake_timeout or HANDSHAKE_TIMEOUT_S
 
     def over(self, general: SshSettings) -> SshSettings:
         """Return these settings, with those that are not set taken from `general`."""
@@ -29,6 +37,7 @@ class SshSettings:
             port=self.port or general.port,
             key=self.key or general.key,
             jump=self.jump or general.jump,
+            handshake_timeout=self.handshake_timeout or general.handshake_timeout,
         )
 
 

@@ -29,6 +29,7 @@ class EffectiveSsh:
     port: Setting
     key: Setting
     jump: Setting
+    handshake_timeout: Setting
     keys: tuple[str, ...] = ()
     address: Setting | None = None
     has_proxy_command: bool = False

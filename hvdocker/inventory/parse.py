@@ -150,6 +150,7 @@ def _ssh(reader: FieldReader, values: Values, path: KeyPath, field: Field) -> Ss
         port=reader.integer(found, path, fields["port"]),
         key=reader.text(found, path, fields["key"]),
         jump=reader.text(found, path, fields["jump"]),
+        handshake_timeout=reader.integer(found, path, fields["handshake_timeout"]),
     )
 
 

@@ -23,7 +23,7 @@ from hvdocker.observe.state import (
 )
 from hvdocker.transport.errors import translating_errors
 from hvdocker.transport.link import HostLink
-from hvdocker.transport.local_link import local_engine
+from hvdocker.transport.local_engine import local_engine
 from hvdocker.transport.pool import for_each_host
 
 
@@ -151,10 +151,13 @@ def see_controller(inventory: Inventory, with_images: bool) -> ClusterState:
     """Return a state without hosts, which has the image, engine and networks of the controller's own engine.
 
     The controller's engine is asked only if the cluster is local or `with_images` is set. If it is not asked, or the
-    controller has no engine, these values are empty."""
-    engine = local_engine() if inventory.is_local or with_images else None
-    if engine is None:
+    controller has no engine, these values are empty, and `controller_problem` says why there is none."""
+    if not inventory.is_local and not with_images:
         return ClusterState(hosts={})
+    found = local_engine()
+    engine = found.client
+    if engine is None:
+        return ClusterState(hosts={}, controller_problem=found.problem)
     try:
         image = see_image(engine, inventory.image) if with_images else None
         return ClusterState(
@@ -185,7 +188,7 @@ def see_controller_image(reference: str) -> ImageSeen | None:
     """Return the image with this name from the controller's own engine.
 
     Return None if the controller has no engine, or if the engine does not have the image."""
-    engine = local_engine()
+    engine = local_engine().client
     if engine is None:
         return None
     try:

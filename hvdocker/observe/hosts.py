@@ -244,13 +244,7 @@ def choose_engine_access(answer: ProbeAnswer, link: SshLink) -> EngineAccess:
     if sockets and has_cli and has_sudo:
         return EngineAccess(socket=sockets[0].partition(" ")[2], uses_cli=True, needs_sudo=True)
     if sockets:
-        raise HostUnfit(
-            "this user may not open the Docker socket",
-            host=link.name,
-            command="docker version",
-            lines=[f"permission denied: {sockets[0].partition(' ')[2]}"],
-            fix="on the host: sudo usermod -aG docker $USER (or allow passwordless sudo), then log in again",
-        )
+        raise _denied_error(sockets[0].partition(" ")[2], answer.values.get("nosudo", ""), link.name)
     raise HostUnfit(
         "no Docker engine is running: there is no Docker socket",
         host=link.name,
@@ -293,3 +287,14 @@ def _supplementary_groups(answer: ProbeAnswer) -> tuple[int, ...]:
 def _kilobytes(answer: ProbeAnswer, key: str) -> int | None:
     found = answer.number(key, -1)
     return found * 1024 if found >= 0 else None
+
+
+def _denied_error(socket: str, sudo_said: str, host: str) -> HostUnfit:
+    """Return the error for a user who may not open the engine's socket. `sudo_said` is why sudo refused."""
+    what = "this user may not open the Docker socket"
+    fix = "on the host: sudo usermod -aG docker $USER (or allow passwordless sudo), then log in again"
+    if "tty" in sudo_said:
+        what += ", and sudo works on a terminal only (requiretty)"
+        fix = "on the host: sudo usermod -aG docker $USER, or with visudo: Defaults !requiretty; then log in again"
+    lines = [f"permission denied: {socket}", *([sudo_said] if sudo_said else [])]
+    return HostUnfit(what, host=host, command="docker version", lines=lines, fix=fix)

@@ -28,7 +28,10 @@ for s in "${DOCKER_HOST#unix://}" /var/run/docker.sock "${XDG_RUNTIME_DIR:-/none
     fi
 done
 command -v docker >/dev/null 2>&1 && echo "cli yes"
-if [ -z "$ok" ] && command -v sudo >/dev/null 2>&1 && sudo -n true 2>/dev/null; then echo "sudo yes"; fi
+if [ -z "$ok" ] && command -v sudo >/dev/null 2>&1; then
+    if said=$(LC_ALL=C sudo -n true 2>&1); then echo "sudo yes"
+    else echo "nosudo $(printf '%s\n' "$said" | tail -n 1)"; fi
+fi
 for tool in tar gzip sha256sum find xargs stat; do
     command -v $tool >/dev/null 2>&1 || echo "lacks $tool"
 done

@@ -259,12 +259,13 @@ class ClusterState:
     """The observed state of a cluster. `hosts` are in the inventory's order.
 
     `network`, `controller_image` and `controller_engine` come from the controller's own engine (see
-    `see_controller`)."""
+    `see_controller`). `controller_problem` says why that engine could not be asked."""
 
     hosts: Mapping[str, HostSeen]
     network: NetworkSeen = NetworkSeen()
     controller_image: ImageSeen | None = None
     controller_engine: EngineSeen | None = None
+    controller_problem: str = ""
 
     def workers(self) -> dict[str, ContainerSeen]:
         found = {name: host.worker(name) for name, host in self.hosts.items()}

@@ -24,6 +24,8 @@ from docker.utils.socket import consume_socket_output, demux_adaptor
 
 BASE_URL = "http+docker://ssh"
 TIMEOUT_S = 120
+# The first ping of the controller's own engine: for the TCP connection, and for the answer of a busy engine.
+LOCAL_TIMEOUTS_S = (3.0, 15.0)
 # Private names of the SDK that the package uses; a unit test checks that they still exist.
 DOCKER_PRIVATE_NAMES = (
     "_url", "_version", "_raise_for_status", "_get", "_post", "_post_json", "_stream_helper",
@@ -78,16 +80,18 @@ def engine_client(dial: Dial) -> EngineClient:
     return _agree_on_version(client)
 
 
-def local_client(socket_url: str) -> EngineClient:
-    """Return an API client for an engine that the SDK itself can reach, on a Unix socket for example."""
-    client = EngineClient(base_url=socket_url, version=DEFAULT_DOCKER_API_VERSION, timeout=TIMEOUT_S)
-    return _agree_on_version(client)
+def local_client(socket_url: str, tls: Any = None) -> EngineClient:
+    """Return an API client for an engine that the SDK itself can reach, on a Unix socket for example. `tls` is the
+    SDK's TLSConfig. Raises an OSError soon if nothing answers, because the caller may do without this engine."""
+    client = EngineClient(base_url=socket_url, version=DEFAULT_DOCKER_API_VERSION, timeout=TIMEOUT_S, tls=tls)
+    return _agree_on_version(client, LOCAL_TIMEOUTS_S)
 
 
-def _agree_on_version(client: EngineClient) -> EngineClient:
+def _agree_on_version(client: EngineClient, timeout_s: float | tuple[float, float] = TIMEOUT_S) -> EngineClient:
     """Set the client's API version and `engine_version` from the headers of a ping, and return the client. A
-    request to `/version` would be slow, because the engine then starts runc and other programs."""
-    answer = client.get(client._url("/_ping", versioned_api=False), timeout=TIMEOUT_S)
+    request to `/version` would be slow, because the engine then starts runc and other programs. `timeout_s` is the
+    limit of the ping, or a pair: for the connection and for the answer."""
+    answer = client.get(client._url("/_ping", versioned_api=False), timeout=timeout_s)
     client._raise_for_status(answer)
     offered = answer.headers.get("Api-Version") or client.version(api_version=False)["ApiVersion"]
     if version_lt(offered, DEFAULT_DOCKER_API_VERSION):

@@ -1,96 +1,16 @@
-"""The only file that turns exceptions of paramiko, docker, requests and the kernel into HvdockerErrors."""
+"""Turns exceptions of paramiko, docker, requests and the kernel on an open link into HvdockerErrors.
+
+`ssh/connect_errors.py` does the same while a connection is being opened."""
 
 from __future__ import annotations
 
 import errno
-import re
-import shlex
-import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import paramiko
 
 from hvdocker.errors import HostUnfit, HostUnreachable, HvdockerError
-
-
-@contextmanager
-def connecting(name: str, target: str, pasteable: str, timeout_s: float) -> Iterator[None]:
-    """Translate errors while a connection is being opened: SSH and socket errors become HostUnreachable.
-
-    `target` is `host:port`, `pasteable` a command that the user can try by hand."""
-    try:
-        yield
-    except HvdockerError as error:
-        raise error.at(name) from error.__cause__
-    except Exception as error:
-        failure = _connect_failure(error, target, timeout_s)
-        if failure is None:
-            raise
-        stage, what, fix = failure
-        lines = [str(error) or type(error).__name__]
-        command = shlex.join(("getent", "hosts", host_of(target))) if stage == "resolves" else pasteable
-        told = HostUnreachable(what, host=name, command=command, lines=lines, fix=fix)
-        told.stage = stage
-        raise told from error
-
-
-def _connect_failure(error: Exception, target: str, timeout_s: float) -> tuple[str, str, str] | None:
-    """Return (failed phase, message, fix) for an error of SSH or a socket, and None for any other error. The
-    phases are listed at HostUnreachable."""
-    if isinstance(error, socket.gaierror):
-        what = f"the name {host_of(target)} does not resolve"
-        return "resolves", what, "write its address into the inventory, as in `host: 10.0.0.12`, or mend DNS"
-    if isinstance(error, paramiko.BadHostKeyException):
-        what = f"the host key of {target} has changed: it is not the one in known_hosts"
-        forget = shlex.join(("ssh-keygen", "-R", known_hosts_name(target)))
-        return "hostkey", what, f"if it was reinstalled, remove the old key: {forget}; else beware"
-    if isinstance(error, paramiko.AuthenticationException):
-        fix = "check `ssh: {user: …, key: …}`, or add your key to authorized_keys there: " + ssh_copy_id_command(
-            target, error
-        )
-        return "login", "no SSH key was accepted", fix
-    return _no_answer(error, target, timeout_s)
-
-
-def _no_answer(error: Exception, target: str, timeout_s: float) -> tuple[str, str, str] | None:
-    if isinstance(error, ConnectionRefusedError):
-        what = f"{target} refuses connections"
-        fix = "is sshd running there, and `ssh: {port: …}` right? on the host: sudo systemctl start ssh"
-    elif isinstance(error, (socket.timeout, TimeoutError)):
-        what = f"{target} did not answer in {timeout_s:.0f} s"
-        fix = f"is the machine up? if so, on the host: sudo ufw allow {target.rpartition(':')[2]}/tcp"
-    elif isinstance(error, (ConnectionResetError, EOFError)) or "protocol banner" in str(error):
-        what = f"{target} closed the connection before the login, again and again"
-        fix = "is it an sshd, and not overloaded? see MaxStartups in its sshd_config"
-    elif isinstance(error, OSError) and error.errno in (errno.EHOSTUNREACH, errno.ENETUNREACH):
-        what = f"could not open an SSH connection to {target}"
-        fix = f"is the machine up, and `host:` right? look: ip route get {shlex.quote(host_of(target))}"
-    elif isinstance(error, (paramiko.SSHException, OSError)):
-        what, fix = f"could not open an SSH connection to {target}", "try the command above by hand"
-    else:
-        return None
-    return "answers", what, fix
-
-
-def host_of(target: str) -> str:
-    return target.rpartition(":")[0].strip("[]")
-
-
-def known_hosts_name(target: str) -> str:
-    """Return the host as known_hosts writes it: `gpu-a` for port 22, `[gpu-a]:2222` for any other port."""
-    host, port = host_of(target), target.rpartition(":")[2]
-    return host if port == "22" else f"[{host}]:{port}"
-
-
-def ssh_copy_id_command(target: str, error: Exception) -> str:
-    """Return the ssh-copy-id command that installs the user's key on the target. The SSH user is read from the
-    beginning of the error's text, where `auth.py` puts it."""
-    host, port = host_of(target), target.rpartition(":")[2]
-    found = re.match(r"user ([^;:\s]+)[;:]", str(error))
-    user = f"{found[1]}@" if found else ""
-    return shlex.join(("ssh-copy-id", *(() if port == "22" else ("-p", port)), f"{user}{host}"))
-
 
 # Errnos of a lost connection. Every other errno is about files on the controller.
 _CONNECTION_LOST_ERRNOS = frozenset(

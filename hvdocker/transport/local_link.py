@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import subprocess
 import tempfile
@@ -11,14 +10,11 @@ from collections.abc import Iterable, Iterator
 from typing import IO
 
 from docker import APIClient
-from docker.errors import DockerException
 
-from hvdocker.errors import CommandTimeout, HostUnfit, HvdockerError
+from hvdocker.errors import CommandTimeout, HvdockerError
 from hvdocker.shell.command import Command
-from hvdocker.transport.docker_api import local_client
 from hvdocker.transport.link import COMMAND_TIMEOUT_S, CommandResult
-
-DEFAULT_SOCKET = "unix:///var/run/docker.sock"
+from hvdocker.transport.local_engine import open_local_engine
 
 
 class LocalLink:
@@ -71,7 +67,7 @@ class LocalLink:
 
     def engine(self) -> APIClient:
         if self._engine is None:
-            self._engine = _open_local_engine()
+            self._engine = open_local_engine()
         return self._engine
 
     def greeting(self, address: str, port: int, timeout_s: float) -> bytes | None:
@@ -100,28 +96,3 @@ def _spool_stdin(stdin: Iterable[bytes] | None) -> IO[bytes] | None:
         spool.write(chunk)
     spool.seek(0)
     return spool
-
-
-def local_engine() -> APIClient | None:
-    """Return a client of the controller's Docker engine, or None if no engine answers there."""
-    try:
-        return _open_local_engine()
-    except HvdockerError:
-        return None
-
-
-def _open_local_engine() -> APIClient:
-    url = os.environ.get("DOCKER_HOST") or DEFAULT_SOCKET
-    try:
-        return local_client(url)
-    except (DockerException, OSError) as error:
-        denied = "permission denied" in str(error).lower()
-        raise HostUnfit(
-            "you may not open this machine's Docker socket" if denied else "no Docker engine answers on this machine",
-            host="this machine",
-            command="docker version",
-            lines=[str(error)],
-            fix="sudo usermod -aG docker $USER, then log in again"
-            if denied
-            else "install and start it: sudo apt-get install docker.io && sudo systemctl start docker",
-        ) from error

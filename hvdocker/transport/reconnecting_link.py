@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 class ReconnectingLink:
     """A HostLink whose `run` reopens a lost connection and repeats the command once, so commands must be
-    repeatable. The other methods do not reconnect."""
+    repeatable. A command whose input can be read only once is not repeated. The other methods do not reconnect."""
 
     def __init__(self, name: str, link: HostLink, opener: LinkOpener) -> None:
         self.name = name
@@ -32,6 +32,9 @@ class ReconnectingLink:
         try:
             return link.run(command, stdin, timeout_s)
         except HostUnreachable:
+            if isinstance(stdin, Iterator):
+                # A part of it may be sent already: the host would take the rest for the whole.
+                raise
             return self._reopen(link).run(command, stdin, timeout_s)
 
     def _reopen(self, lost: HostLink) -> HostLink:

@@ -79,7 +79,23 @@ def _open_all(env: Env, located: Located, accept_new: bool) -> Session:
         )
         failed |= {name: error for name, error in outcomes.failed.items() if name not in settled}
         waiting = [name for name in outcomes.failed if name in settled]
+    for note in _same_target_notes(links):
+        env.listener(Event("note", note))
     return Session(links, failed)
+
+
+def _same_target_notes(links: Mapping[str, HostLink]) -> Iterator[str]:
+    """Yield a note for each address at which several hosts were reached, which may be a mistake in
+    ~/.ssh/config."""
+    from hvdocker.transport.ssh.link import SshLink
+
+    names: dict[str, list[str]] = {}
+    for name, link in links.items():
+        if isinstance(link, SshLink) and link.reached_at:
+            names.setdefault(link.reached_at, []).append(name)
+    for where, same in names.items():
+        if len(same) > 1:
+            yield f"{' and '.join(same)} are reached at one address, {where}; see `host:` and ~/.ssh/config"
 
 
 def _open_named(hosts: Mapping[str, Host], credentials: Credentials, name: str) -> HostLink:

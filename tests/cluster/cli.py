@@ -84,7 +84,7 @@ class Cli:
             process.communicate()
 
     def environment(self) -> dict[str, str]:
-        dropped = {"SSH_AUTH_SOCK", "SSH_AGENT_PID", "XDG_CACHE_HOME", "DOCKER_HOST"}
+        dropped = {"SSH_AUTH_SOCK", "SSH_AGENT_PID", "XDG_CACHE_HOME", "DOCKER_HOST", "DOCKER_CONTEXT"}
         kept = {
             name: value
             for name, value in os.environ.items()

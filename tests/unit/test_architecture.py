@@ -66,7 +66,7 @@ OWNERS = {
     "paramiko": "transport/ssh transport/errors.py inventory/ssh_config",
     "requests": "transport", "urllib3": "transport", "zstandard": "sync images/ship",
     "subprocess": "transport/local_link.py hooks/run_hook.py jobs/capsule/git.py images/build/base_image.py "
-    "inventory/ssh_config/match.py sync/ignore_files.py",
+    "inventory/ssh_config/match.py inventory/ssh_config/keywords.py sync/ignore_files.py",
     "socket": "transport inventory/ssh_config/match.py",
     # All but the first three are to ask engine/ instead.
     "docker": "engine transport images observe plan/apply.py jobs/actions.py jobs/job_container.py "
@@ -80,6 +80,7 @@ PURE = {
     "shell": "*", "protocol": "*", "launchers": "*",
     "inventory": "config_text field_reader fields inventory menu_choice origin parse redact safe_text schema "
     "select_hosts template yaml_document",
+    "inventory/ssh_config": "patterns",
     "transport/ssh": "command_line framing",
     "engine": "container_commands container_spec file_spec",
     "observe": "clock gpu gpu_query probe state",

@@ -24,6 +24,7 @@ USER_CONFIG = "~/.ssh/config"
 SYSTEM_CONFIG = Path("/etc/ssh/ssh_config")
 
 _DEFAULT_ORIGIN = "OpenSSH's default"
+_OWN_DEFAULT_ORIGIN = "default"
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,9 @@ class SshConfig:
             port=setting("port", host.ssh.port, "port", 22),
             key=Setting(host.ssh.key, origins.get("key", "the inventory") if host.ssh.key else _DEFAULT_ORIGIN),
             jump=Setting(None, jump.origin) if str(jump.value).lower() == "none" else jump,
+            handshake_timeout=Setting(
+                host.ssh.handshake_limit_s, origins.get("handshake_timeout", _OWN_DEFAULT_ORIGIN)
+            ),
             keys=() if host.ssh.key else key_files(None, said.get("identityfile", [])),
             address=name if name.value != host.host else None,
             has_proxy_command=jump.value is None and bool(said.get("proxycommand")),
@@ -86,9 +90,10 @@ def load(home: Path | None = None, system_file: Path = SYSTEM_CONFIG) -> SshConf
     If the system's file cannot be understood, it is ignored and a note says so, because the user may not be
     allowed to correct it."""
     home = home or Path.home()
-    own = SshConfigSource(home / ".ssh", home).read(home / ".ssh" / "config")
+    of_user = SshConfigSource(home / ".ssh", home)
+    own = of_user.read(home / ".ssh" / "config")
     try:
-        of_system, notes = SshConfigSource(system_file.parent).read(system_file), ()
+        of_system, notes = SshConfigSource(system_file.parent, ignored=of_user.ignored).read(system_file), ()
     except UsageProblem as problem:
         return SshConfig(own, (), str(system_file), (f"{problem.what}; {system_file} is left out",))
     return SshConfig(own, of_system, str(system_file), notes)

@@ -1,17 +1,19 @@
 """Read the lines of an OpenSSH configuration, with the lines of the files that it includes.
 
-A line that cannot be understood raises UsageProblem with the file and the line number. Unknown keywords are
-accepted."""
+A line that cannot be understood raises UsageProblem with the file and the line number. So does an unknown
+keyword, unless an IgnoreUnknown line before it names it."""
 
 from __future__ import annotations
 
 import re
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from hvdocker.errors import UsageProblem
+from hvdocker.inventory.ssh_config.keywords import is_keyword
+from hvdocker.inventory.ssh_config.patterns import matches_patterns
 
 MOST_INCLUDES = 16
 
@@ -50,10 +52,12 @@ class SshConfigSource:
     """Reads the files of one configuration. Relative paths in Include lines start from the folder `base`.
 
     `home` is the folder that `~` means in Include paths. It is None for the system's file, in which Include
-    paths with `~` are skipped."""
+    paths with `~` are skipped. `ignored` has the patterns of the IgnoreUnknown lines that were read so far. OpenSSH
+    uses only those that apply to the host; here all count, because the file is read once for all hosts."""
 
     base: Path
     home: Path | None = None
+    ignored: list[str] = field(default_factory=list)
 
     def read(self, path: Path, above: tuple[Path, ...] = ()) -> tuple[SshConfigLine, ...]:
         """Return the lines of a file. Return no lines if the file is missing, includes itself or is nested too
@@ -70,17 +74,31 @@ class SshConfigSource:
             if not bare or bare.startswith("#"):
                 continue
             try:
-                line = _line(bare)
+                line = self._line(bare)
             except ValueError as error:
                 raise UsageProblem(
                     f"{path} line {number} cannot be understood: {error}",
                     lines=[bare],
                     fix="mend that line; what ssh makes of the file: ssh -G host",
                 ) from error
+            if line is None:
+                continue
             if line.keyword == "include":
                 files = tuple(self.read(found, (*above, path)) for found in self._included(line.arguments))
                 line = SshConfigLine(line.keyword, line.arguments, line.value, files)
             yield line
+
+    def _line(self, text: str) -> SshConfigLine | None:
+        """Return the setting in a line, or None for an unknown keyword that is to be ignored. Raises ValueError if
+        the line cannot be understood."""
+        line = _line(text)
+        if not is_keyword(line.keyword):
+            if matches_patterns(self.ignored, line.keyword):
+                return None
+            raise ValueError(f"ssh knows no keyword {text[: len(line.keyword)]}")
+        if line.keyword == "ignoreunknown":
+            self.ignored.extend(line.value.lower().split(","))
+        return line
 
     def _included(self, patterns: tuple[str, ...]) -> Iterator[Path]:
         """Yield the existing files that the patterns name."""

@@ -18,6 +18,7 @@ import paramiko
 
 from hvdocker.errors import UsageProblem
 from hvdocker.inventory.ssh_config.lines import Criterion, SshConfigLine
+from hvdocker.inventory.ssh_config.patterns import matches_patterns
 
 EXEC_TIMEOUT_S = 30.0
 
@@ -146,18 +147,6 @@ class _Pass:
             "%r": self.said.get("user", getpass.getuser()),
             "%u": getpass.getuser(),
         }
-
-
-def matches_patterns(patterns: Iterable[str], text: str) -> bool:
-    """Return whether a pattern matches the text and no pattern with ! does. Only * and ? are special."""
-    is_found = False
-    for pattern in patterns:
-        bare = re.escape(pattern.removeprefix("!")).replace(r"\*", ".*").replace(r"\?", ".")
-        if re.fullmatch(bare, text, re.DOTALL):
-            if pattern.startswith("!"):
-                return False
-            is_found = True
-    return is_found
 
 
 def _command_succeeds(command: str, tokens: Mapping[str, str]) -> bool:

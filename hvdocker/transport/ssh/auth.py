@@ -11,8 +11,6 @@ threads, and never tries a plain key after its certificate."""
 from __future__ import annotations
 
 import base64
-import copy
-import os
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import closing
@@ -24,6 +22,9 @@ from paramiko.message import Message
 from paramiko.pkey import PublicBlob
 
 from hvdocker.errors import PassphraseRequired
+from hvdocker.transport.ssh.agent import Agent
+from hvdocker.transport.ssh.certificates import certificate_for, with_certificate
+from hvdocker.transport.ssh.connect_errors import HandshakeTimeout
 
 _KEY_CLASSES: dict[str, type[paramiko.PKey]] = {
     "ssh-ed25519": paramiko.Ed25519Key,
@@ -31,6 +32,7 @@ _KEY_CLASSES: dict[str, type[paramiko.PKey]] = {
     "ssh-rsa": paramiko.RSAKey,
 }
 _OPENSSH = "-----BEGIN OPENSSH PRIVATE"
+_NO_ANSWER = "Authentication timeout."  # paramiko's words; it has no exception of its own for this
 _MAGIC = b"openssh-key-v1\x00"
 
 
@@ -57,13 +59,15 @@ class Login:
 
     `files` are the private key files to try, `keyring` opens them. `certificates` are the paths from
     CertificateFile in ~/.ssh/config. `is_agent_limited` (IdentitiesOnly) allows only those agent keys that are
-    also in `files`. `_tried` has the names of the keys that were tried so far."""
+    also in `files`. `agent_socket` is the path of the agent's socket, empty for no agent. `_tried` has the names of
+    the keys that were tried so far."""
 
     user: str
     files: tuple[str, ...]
     keyring: OpenedKeys
     certificates: tuple[str, ...] = ()
     is_agent_limited: bool = False  # IdentitiesOnly: of the agent, use only keys that are also files
+    agent_socket: str = ""
     _tried: list[str] = field(default_factory=list)
 
     @property
@@ -76,7 +80,7 @@ class Login:
         """Try the keys until one is accepted; return an empty list, as paramiko expects. Raises
         PassphraseRequired if a key file is left that needs a passphrase, else AuthenticationException."""
         locked: list[str] = []
-        with closing(_Agent()) as agent:
+        with closing(Agent(self.agent_socket)) as agent:
             for name, key in self._keys(agent.keys, locked):
                 if self._is_accepted(transport, name, key):
                     return []
@@ -114,8 +118,8 @@ class Login:
         those of CertificateFile and the `-cert.pub` files beside the key files."""
         beside = [f"{path}-cert.pub" for path in self.files]
         for path in dict.fromkeys((*self.certificates, *beside)):
-            if certificate := _certificate(path, key):
-                yield f"{name} with {path}", _with_certificate(key, certificate)
+            if certificate := certificate_for(path, key):
+                yield f"{name} with {path}", with_certificate(key, certificate)
         yield name, key
 
     def _is_accepted(self, transport: paramiko.Transport, name: str, key: paramiko.PKey) -> bool:
@@ -129,7 +133,9 @@ class Login:
             raise paramiko.AuthenticationException(
                 f"user {self.user}: the server takes no keys, only {allowed}"
             ) from error
-        except paramiko.SSHException:
+        except paramiko.SSHException as error:
+            if str(error) == _NO_ANSWER:
+                raise HandshakeTimeout("login", transport.auth_timeout) from error
             return False
         if more:
             raise paramiko.AuthenticationException(
@@ -139,20 +145,8 @@ class Login:
 
     def _failure(self, has_agent: bool) -> str:
         tried = ", ".join(self._tried) or "nothing: there is no key in ~/.ssh"
-        return f"user {self.user}; tried {tried}{'' if has_agent else '; no agent is running'}"
-
-
-class _Agent:
-    """A connection to the SSH agent for one login; without an agent it has no keys."""
-
-    def __init__(self) -> None:
-        self.is_there = bool(os.environ.get("SSH_AUTH_SOCK"))
-        self._agent = paramiko.Agent() if self.is_there else None
-        self.keys = [_agent_key(key) for key in self._agent.get_keys()] if self._agent else []
-
-    def close(self) -> None:
-        if self._agent:
-            self._agent.close()
+        missing = f"; no agent answers at {self.agent_socket}" if self.agent_socket else "; no agent is running"
+        return f"user {self.user}; tried {tried}{'' if has_agent else missing}"
 
 
 def is_passphrase_of(path: str, passphrase: str) -> bool:
@@ -202,36 +196,3 @@ def _public_half_in_header(text: str) -> bytes | None:
     for _ in range(3):  # cipher, key derivation, its options
         message.get_binary()
     return message.get_binary() if message.get_int() == 1 else None
-
-
-def _certificate(path: str, key: paramiko.PKey) -> PublicBlob | None:
-    """Return the certificate at that path if it certifies this key, else None.
-
-    To compare them, the type name and a nonce are skipped in the certificate, and the type name in the key."""
-    try:
-        blob = PublicBlob.from_file(path)
-    except (OSError, ValueError):
-        return None
-    message, plain = Message(blob.key_blob), Message(key.asbytes())
-    message.get_binary()
-    message.get_binary()
-    plain.get_binary()
-    return blob if message.get_remainder().startswith(plain.get_remainder()) else None
-
-
-def _with_certificate(key: paramiko.PKey, certificate: PublicBlob) -> paramiko.PKey:
-    if isinstance(key, paramiko.AgentKey):
-        twin: paramiko.PKey = paramiko.AgentKey(key.agent, key.blob, key.comment)
-    else:
-        twin = copy.copy(key)
-    twin.public_blob = certificate
-    return twin
-
-
-def _agent_key(key: paramiko.AgentKey) -> paramiko.PKey:
-    """Return the agent key in a form that works with paramiko. For an RSA certificate in the agent, paramiko
-    itself would send the plain key under the type name of the certificate."""
-    plain: paramiko.PKey | None = getattr(key, "inner_key", None)
-    if plain is None or plain.public_blob is None:
-        return key
-    return _with_certificate(key, plain.public_blob)

@@ -20,7 +20,8 @@ from paramiko.ssh_exception import SSHException
 from hvdocker.transport.ssh.channel_close import ClosingChannel
 
 STREAMLOCAL = "direct-streamlocal@openssh.com"
-OPEN_TIMEOUT_S = 20.0
+# As long as `keepalive` waits for a host that does not respond: a busy host may take that long.
+OPEN_TIMEOUT_S = 30.0
 
 # Private names of a paramiko transport and channel that are used here; a unit test checks that they exist.
 TRANSPORT_PRIVATE_NAMES = (

@@ -16,17 +16,25 @@
    instead. `transport.docker_api` makes the Docker SDK use either.
 5. `transport.errors` turns exceptions of paramiko, docker and the kernel into HvdockerErrors.
    `transport.pool` runs the hosts in threads, at most 30 at once. This file opens at most 30 connections at
-   once. A connection that the server drops before the login (MaxStartups) is retried within
-   CONNECT_TIMEOUT_S.
+   once. `connect_errors` does the same for a connection that cannot be opened, and names the jump host if
+   that is what failed.
+
+The TCP connection and the SSH handshake have limits of their own, because a busy host accepts a connection at
+once, but may answer much later. A connection that the server drops before the login (MaxStartups) is tried
+again within the limit of the handshake, and a handshake that ran out of time is tried once more.
 
 A host costs one socket, one paramiko thread and less than 100 kB."""
 
 from __future__ import annotations
 
+import getpass
+import os
 import random
+import shlex
+import socket
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -38,31 +46,19 @@ from hvdocker.inventory.inventory import Host, SshSettings
 from hvdocker.inventory.ssh_config import config as ssh_config
 from hvdocker.inventory.ssh_config.config import key_files
 from hvdocker.transport.ssh import host_keys, tcp
+from hvdocker.transport.ssh.agent import agent_socket
 from hvdocker.transport.ssh.auth import Login, OpenedKeys
-from hvdocker.transport.ssh.channel_close import ClosingTransport
-from hvdocker.transport.ssh.keepalive import KeepaliveMonitor, MonitoredSocket
+from hvdocker.transport.ssh.channel import OPEN_TIMEOUT_S
+from hvdocker.transport.ssh.command_line import ssh_words
+from hvdocker.transport.ssh.connect_errors import HandshakeTimeout, Hop
+from hvdocker.transport.ssh.handshake import transport_factory
+from hvdocker.transport.ssh.keepalive import KeepaliveMonitor
 
-CONNECT_TIMEOUT_S = 10.0
+TCP_TIMEOUT_S = 10.0
+SECOND_TRY_S = 10
 MAX_OPENING = 30
-# Private names of paramiko, which `_Transport` reorders; a unit test checks that they exist.
-PREFERENCES_PRIVATE_NAMES = ("_preferred_ciphers", "_preferred_kex")
 
-_OFFERED: Any = paramiko.Transport  # Any: the stubs lack its preferences
 _opening = threading.BoundedSemaphore(MAX_OPENING)
-
-
-class _Transport(ClosingTransport):
-    """Prefers the fast algorithms; everything else that paramiko offers stays available after them."""
-
-    _preferred_ciphers = tuple(sorted(_OFFERED._preferred_ciphers, key=lambda name: not name.startswith("aes128-gcm")))
-    _preferred_kex = tuple(sorted(_OFFERED._preferred_kex, key=lambda name: not name.startswith("curve25519")))
-
-    def __init__(self, sock: Any, **settings: Any) -> None:
-        """Wrap `sock` in `monitored_socket`, from which `keepalive` reads when data was last received. The
-        arguments are `Any` because paramiko calls this method with its own values."""
-        self.monitored_socket = MonitoredSocket(sock)
-        monitored: Any = self.monitored_socket  # Any: a socket in all but type
-        super().__init__(monitored, **settings)
 
 
 class Credentials:
@@ -95,10 +91,13 @@ class Credentials:
 
 @dataclass
 class SshRoute:
-    """The credentials for one host, and the open connections to the jump hosts on the way to it."""
+    """The credentials for one host, and the open connections to the jump hosts on the way to it.
+
+    `hop` is the server that is being connected to, in the end the host itself. It is None before the first."""
 
     credentials: Credentials = field(default_factory=Credentials)
     jumps: list[Any] = field(default_factory=list)  # Any: fabric connections
+    hop: Hop | None = None
 
     def close(self) -> None:
         while self.jumps:
@@ -106,9 +105,24 @@ class SshRoute:
 
 
 def connect(host: Host, route: SshRoute) -> Any:
-    """Return an open fabric connection to the host. If the server drops the connection before the login, try
-    again with growing pauses until CONNECT_TIMEOUT_S is over. The result is `Any` because fabric has no types."""
-    deadline = time.monotonic() + CONNECT_TIMEOUT_S
+    """Return an open fabric connection to the host. The result is `Any` because fabric has no types.
+
+    A handshake that ran out of time is tried once more, for SECOND_TRY_S. If the controller itself stood still, the
+    time ran out although the host was ready."""
+    try:
+        return _connect_despite_drops(host, route)
+    except HandshakeTimeout as timeout:
+        soon = min(host.ssh.handshake_limit_s, SECOND_TRY_S)
+        try:
+            return _connect_despite_drops(replace(host, ssh=replace(host.ssh, handshake_timeout=soon)), route)
+        except HandshakeTimeout:
+            raise timeout from None
+
+
+def _connect_despite_drops(host: Host, route: SshRoute) -> Any:
+    """Return an open fabric connection to the host. If the connection breaks before the login, try again with
+    growing pauses until the limit of the handshake is over."""
+    deadline = time.monotonic() + host.ssh.handshake_limit_s
     for pause_s in _pauses():
         try:
             with _opening:
@@ -139,7 +153,8 @@ def _was_dropped(error: BaseException) -> bool:
     return type(error) is paramiko.SSHException and str(error).startswith(words)
 
 
-def _connect(host: Host, route: SshRoute) -> Any:
+def _connect(host: Host, route: SshRoute, before: tuple[str, ...] | None = None) -> Any:
+    """Return an open fabric connection to a host, or to a jump host that is reached through those in `before`."""
     ssh = host.ssh
     connection = fabric.Connection(
         host.host,
@@ -147,20 +162,21 @@ def _connect(host: Host, route: SshRoute) -> Any:
         port=ssh.port,
         gateway=False,
         forward_agent=False,  # hvdocker needs no forwarding, and fabric fails on ForwardAgent with a path
-        connect_timeout=int(CONNECT_TIMEOUT_S),
+        connect_timeout=int(ssh.handshake_limit_s),
         config=route.credentials.config(),
     )
-    judge = _host_key_policy(host, connection, route.credentials)
+    _open_jumps(host, connection, route)
+    hop = route.hop = _hop(host, connection, route, before)
+    judge = _host_key_policy(host, connection, hop, route.credentials)
     login = _login(ssh, connection, route.credentials)
     connection.client.set_missing_host_key_policy(judge)
-    sock = _socket(host, connection, route)
+    sock = _socket(connection, route)
     connection.connect_kwargs = {
         "sock": sock,
         "auth_strategy": login,
-        "transport_factory": _transport_factory(judge.key_types),
-        "banner_timeout": CONNECT_TIMEOUT_S,
-        "auth_timeout": CONNECT_TIMEOUT_S,
-        "channel_timeout": CONNECT_TIMEOUT_S,
+        "transport_factory": transport_factory(judge.key_types),
+        "auth_timeout": ssh.handshake_limit_s,
+        "channel_timeout": OPEN_TIMEOUT_S,
     }
     try:
         connection.open()
@@ -172,11 +188,37 @@ def _connect(host: Host, route: SshRoute) -> Any:
     return connection
 
 
-def _host_key_policy(host: Host, connection: Any, credentials: Credentials) -> host_keys.HostKeyPolicy:
+def _open_jumps(host: Host, connection: Any, route: SshRoute) -> None:
+    """Connect to the jump hosts of a host, and add the connections to `route.jumps`."""
+    jump = host.ssh.jump or connection.ssh_config.get("proxyjump")
+    if not jump or jump.lower() == "none":
+        return
+    names = tuple(name.strip() for name in jump.split(","))
+    for index, name in enumerate(names):
+        jump_host = _jump_host(name, host, bool(route.jumps))
+        route.jumps.append(_connect(jump_host, route, names[:index]))
+
+
+def _hop(host: Host, connection: Any, route: SshRoute, before: tuple[str, ...] | None) -> Hop:
+    """Describe the server for error messages. `before` is None for the host itself."""
+    shown = host if before is None else replace(host, ssh=replace(host.ssh, jump=",".join(before) or None))
+    previous = route.jumps[-1] if route.jumps else None
+    return Hop(
+        address=connection.host,
+        port=connection.port,
+        user=connection.user,
+        known_as=connection.ssh_config.get("hostkeyalias") or host_keys.entry_for(connection.host, connection.port),
+        by_hand=shlex.join((*ssh_words(shown), "true")),
+        is_jump=before is not None,
+        through=f"{previous.user}@{previous.host}:{previous.port}" if previous else "",
+        proxy_for=host.host if not previous and _proxy_command(connection) else "",
+    )
+
+
+def _host_key_policy(host: Host, connection: Any, hop: Hop, credentials: Credentials) -> host_keys.HostKeyPolicy:
     files = _known_hosts_files(connection.ssh_config)
-    entry = host_keys.entry_for(connection.host, connection.port)
-    lines = credentials.known_hosts.about(entry, files)
-    return host_keys.HostKeyPolicy(host.name, files[-1], lines, credentials.accepted)
+    lines = credentials.known_hosts.about(hop.known_as, files)
+    return host_keys.HostKeyPolicy(host.name, hop.known_as, files[-1], lines, credentials.accepted)
 
 
 def _login(ssh: SshSettings, connection: Any, credentials: Credentials) -> Login:
@@ -187,44 +229,54 @@ def _login(ssh: SshSettings, connection: Any, credentials: Credentials) -> Login
         files=key_files(ssh.key, config.get("identityfile", [])),
         keyring=credentials.keyring,
         certificates=(str(Path(certificate).expanduser()),) if certificate else (),
+        agent_socket=agent_socket(config.get("identityagent"), _tokens(connection), os.environ),
         is_agent_limited=config.get("identitiesonly", "no").lower() == "yes",
     )
 
 
-def _transport_factory(known: frozenset[str]) -> Callable[..., paramiko.Transport]:
-    """Return a function that creates paramiko transports and prefers the host key types in `known`, so that the
-    host shows a key that known_hosts has."""
+def _tokens(connection: Any) -> Mapping[str, str]:
+    """Return the values of OpenSSH's `%` tokens for a connection."""
+    node = socket.gethostname()
+    return {
+        "%%": "%",
+        "%d": str(Path.home()),
+        "%h": connection.host,
+        "%i": str(os.getuid()),
+        "%k": connection.ssh_config.get("hostkeyalias") or connection.original_host,
+        "%L": node.partition(".")[0],
+        "%l": node,
+        "%n": connection.original_host,
+        "%p": str(connection.port),
+        "%r": connection.user,
+        "%u": getpass.getuser(),
+    }
 
-    def make(sock: Any, **settings: Any) -> paramiko.Transport:  # Any: as paramiko calls it
-        transport = _Transport(sock, **settings)
-        options = transport.get_security_options()
-        options.key_types = sorted(options.key_types, key=lambda name: _known_hosts_key_type(name) not in known)
-        return transport
 
-    return make
-
-
-def _known_hosts_key_type(algorithm: str) -> str:
-    """Return the key type that known_hosts uses for a signature algorithm. All RSA algorithms, such as
-    `rsa-sha2-512`, have the key type `ssh-rsa`."""
-    return "ssh-rsa" if algorithm.startswith("rsa-") else algorithm
-
-
-def _socket(host: Host, connection: Any, route: SshRoute) -> Any:
-    """Return a tuned TCP socket, or a channel through the last jump host, or the pipes of a ProxyCommand.
-
-    Connections to jump hosts are opened here and added to `route.jumps`."""
-    jump = host.ssh.jump or connection.ssh_config.get("proxyjump")
-    if jump and jump.lower() != "none":
-        for hop in jump.split(","):
-            route.jumps.append(_connect(_jump_host(hop.strip(), host, bool(route.jumps)), route))
+def _socket(connection: Any, route: SshRoute) -> Any:
+    """Return a tuned TCP socket, or a channel through the last jump host, or the pipes of a ProxyCommand."""
     if route.jumps:
-        through = route.jumps[-1].transport
-        return through.open_channel("direct-tcpip", (connection.host, connection.port), ("", 0))
-    proxy = connection.ssh_config.get("proxycommand")
-    if proxy and proxy.lower() != "none":
+        return _through(route.jumps[-1].transport, connection)
+    if proxy := _proxy_command(connection):
         return paramiko.ProxyCommand(proxy)
-    return tcp.connect(connection.host, connection.port, CONNECT_TIMEOUT_S)
+    return tcp.connect(connection.host, connection.port, TCP_TIMEOUT_S)
+
+
+def _through(jump: paramiko.Transport, connection: Any) -> paramiko.Channel:
+    try:
+        address = (connection.host, connection.port)
+        return jump.open_channel("direct-tcpip", address, ("", 0), timeout=TCP_TIMEOUT_S)
+    except paramiko.ChannelException:
+        raise
+    except paramiko.SSHException as error:
+        if not jump.is_active():
+            raise
+        # The jump host is alive and still tries to connect.
+        raise TimeoutError(str(error)) from error
+
+
+def _proxy_command(connection: Any) -> str:
+    proxy = str(connection.ssh_config.get("proxycommand") or "")
+    return "" if proxy.lower() == "none" else proxy
 
 
 def _jump_host(text: str, host: Host, is_behind_another: bool) -> Host:
@@ -232,7 +284,12 @@ def _jump_host(text: str, host: Host, is_behind_another: bool) -> Host:
     name, colon, port = rest.rpartition(":")
     if not colon or not port.isdigit():
         name, port = rest, ""
-    settings = SshSettings(user=user or None, port=int(port) if port else None, key=host.ssh.key)
+    settings = SshSettings(
+        user=user or None,
+        port=int(port) if port else None,
+        key=host.ssh.key,
+        handshake_timeout=host.ssh.handshake_timeout,
+    )
     # A jump host of a chain is reached through those before it, whatever ~/.ssh/config says about it.
     jump = "none" if is_behind_another else None
     return Host(name=host.name, host=name.strip("[]"), ssh=replace(settings, jump=jump))

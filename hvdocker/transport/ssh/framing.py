@@ -1,8 +1,9 @@
 """Frames the output of a command, so that nothing else that a host prints counts as an answer. Pure.
 
 sshd hands a command line to the user's login shell. Its start-up file may print lines, set the terminal's
-title or complain on standard error before our command runs. So a mark precedes the command's output on both
-streams, and another mark follows it on standard output; everything outside of the marks is dropped.
+title or complain on standard error before our command runs, and a wrapper of the administrator (ForceCommand)
+may print after it. So a mark precedes the command's output on both streams, and another mark follows it;
+everything outside of the marks is dropped.
 
 The login shell need not be a POSIX shell: fish and csh quote differently, and csh refuses a newline in quotes
 and expands `!` in them. So the line that they parse has only printable ASCII in single quotes, without quote,
@@ -28,7 +29,8 @@ class Frame:
 
     def line(self, command: Command) -> bytes:
         """Return the line that runs the command between its marks, for any login shell."""
-        script = f"{self._start_marks()}; {command.line()}; code=$?; echo hvdocker-end-{self._token}; exit $code"
+        end = f"hvdocker-end-{self._token}"
+        script = f"{self._start_marks()}; {command.line()}; code=$?; echo {end}; echo {end} >&2; exit $code"
         return login_shell_line(script)
 
     def open_line(self, command: Command) -> bytes:
@@ -43,7 +45,7 @@ class Frame:
         """Return what the command itself printed on standard error. Without the mark nothing is dropped: then
         the shell did not run the command, and its words say why."""
         _, mark, own = raw.partition(self.start)
-        return own if mark else raw
+        return own.partition(self.end)[0] if mark else raw
 
 
 class FrameError(Exception):

@@ -14,15 +14,15 @@ import fnmatch
 import hashlib
 import hmac
 import os
-import shlex
 import threading
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import paramiko
 
-from hvdocker.errors import HostUnreachable, UnknownHostKey, UsageProblem
+from hvdocker.errors import HostUnreachable, UnknownHostKey
 
 # A host as known_hosts writes it, and the key (base64) that the user accepted for it.
 AcceptedKey = tuple[str, str]
@@ -34,12 +34,13 @@ REVOKED = "@revoked"
 @dataclass(frozen=True)
 class KnownHostsLine:
     """One line of a known_hosts file. `marker` is `@cert-authority`, `@revoked` or empty. `names` are the host
-    names, hashes or patterns that the line applies to."""
+    names, hashes or patterns that the line applies to. `fault` says where the line is if its key cannot be read."""
 
     marker: str
     names: tuple[str, ...]
     key_type: str
     key: bytes
+    fault: str = ""
 
     def is_about(self, entry: str) -> bool:
         """Return whether the line applies to `entry`, a host as known_hosts writes it: a name of the line
@@ -74,13 +75,22 @@ class HostKeyPolicy(paramiko.MissingHostKeyPolicy):
     An unknown key raises UnknownHostKey. The error contains the key, so that the user can see and accept it."""
 
     def __init__(
-        self, name: str, known_hosts: Path, lines: Collection[KnownHostsLine], accepted: Collection[AcceptedKey] = ()
+        self,
+        name: str,
+        entry: str,
+        known_hosts: Path,
+        lines: Collection[KnownHostsLine],
+        accepted: Collection[AcceptedKey] = (),
     ) -> None:
+        """`name` is the host in error messages, `entry` the host as known_hosts writes it. `lines` are those about
+        the host. A key that the user accepts is written to the file `known_hosts`."""
         self._name = name
+        self._entry = entry
         self._known_hosts = known_hosts
         self._accepted = accepted
-        self._known = [line for line in lines if not line.marker]
-        self._revoked = {line.key for line in lines if line.marker == REVOKED}
+        self._known = [line for line in lines if not line.marker and not line.fault]
+        self._faults = [line.fault for line in lines if line.fault]
+        self._revoked = {line.key for line in lines if line.marker == REVOKED and not line.fault}
         self._has_authority = any(line.marker == AUTHORITY for line in lines)
 
     @property
@@ -99,10 +109,10 @@ class HostKeyPolicy(paramiko.MissingHostKeyPolicy):
         if any(line.key == shown for line in self._known):
             return
         if known := self._known:
-            expected = paramiko.PKey.from_type_string(known[0].key_type, known[0].key)
-            raise paramiko.BadHostKeyException(hostname, key, expected)
-        if (hostname, key.get_base64()) not in self._accepted:
-            raise self._unknown_error(hostname, key)
+            expected: Any = _StoredKey(known[0])  # Any: a key in all but type; paramiko may not know its kind
+            raise paramiko.BadHostKeyException(self._entry, key, expected)
+        if (self._entry, key.get_base64()) not in self._accepted:
+            raise self._unknown_error(key)
 
     def _revoked_error(self, key: paramiko.PKey) -> HostUnreachable:
         error = HostUnreachable(
@@ -114,16 +124,37 @@ class HostKeyPolicy(paramiko.MissingHostKeyPolicy):
         error.stage = "hostkey"
         return error
 
-    def _unknown_error(self, entry: str, key: paramiko.PKey) -> UnknownHostKey:
+    def _unknown_error(self, key: paramiko.PKey) -> UnknownHostKey:
         error = UnknownHostKey(
-            self._name, entry, key.get_name(), key.get_base64(), fingerprint(key.asbytes()), str(self._known_hosts)
+            self._name,
+            self._entry,
+            key.get_name(),
+            key.get_base64(),
+            fingerprint(key.asbytes()),
+            str(self._known_hosts),
         )
         if self._has_authority:
             error.lines = (
                 "known_hosts names a certificate authority for it (@cert-authority), but host certificates",
                 "cannot be checked here, because paramiko does not know them: its plain key is needed",
             )
+        if self._faults:
+            fault = f"{', '.join(self._faults)} is about {self._entry}, but is no host key"
+            error.lines = (fault, *(error.lines if self._has_authority else ()))
         return error
+
+
+@dataclass(frozen=True)
+class _StoredKey:
+    """A key of known_hosts, for the error that names it."""
+
+    line: KnownHostsLine
+
+    def get_name(self) -> str:
+        return self.line.key_type
+
+    def get_base64(self) -> str:
+        return base64.b64encode(self.line.key).decode()
 
 
 def fingerprint(key: bytes) -> str:
@@ -160,26 +191,29 @@ def append_known_host(key: UnknownHostKey, path: Path) -> None:
 
 
 def _lines(path: Path) -> Iterator[KnownHostsLine]:
-    try:
-        text = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise UsageProblem(f"{path} has a line that is no host key", lines=[str(error)]) from error
-    for number, raw in enumerate(text.splitlines(), 1):
+    """Yield the lines of a file. A line without a readable key has a `fault`: OpenSSH passes over it, because it may
+    be about any other host. It may be of an old version of SSH, or have been cut off."""
+    text = path.read_text(encoding="utf-8", errors="replace")
+    for number, raw in enumerate(text.split("\n"), 1):
         words = raw.split()
         if not words or words[0].startswith("#"):
             continue
         marker = words.pop(0) if words[0].startswith("@") else ""
         if len(words) < 3:
             continue
-        try:
-            key = base64.b64decode(words[2], validate=True)
-        except (binascii.Error, ValueError) as error:
-            raise UsageProblem(
-                f"{path} has a line that is no host key",
-                lines=[f"line {number}: {raw}", str(error)],
-                fix=f"remove that line: {shlex.join(('sed', '-i', f'{number}d', str(path)))}",
-            ) from error
-        yield KnownHostsLine(marker, tuple(words[0].split(",")), words[1], key)
+        key = _key(words[1], words[2])
+        fault = "" if key else f"line {number} of {path}"
+        yield KnownHostsLine(marker, tuple(words[0].split(",")), words[1], key or b"", fault)
+
+
+def _key(key_type: str, text: str) -> bytes | None:
+    """Return the key in base64 `text`, or None if it is no key of this type. A key begins with its type."""
+    try:
+        key = base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        return None
+    name = key_type.encode()
+    return key if key[4 : 4 + len(name)] == name else None
 
 
 def _matches(entry: str, name: str) -> bool:

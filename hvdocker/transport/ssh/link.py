@@ -15,11 +15,12 @@ import paramiko
 from hvdocker.errors import CommandTimeout, HostUnfit, HvdockerError
 from hvdocker.inventory.inventory import Host
 from hvdocker.shell.command import Command
-from hvdocker.transport.errors import connecting, connection_lost, translating_errors
+from hvdocker.transport.errors import connection_lost, translating_errors
 from hvdocker.transport.link import COMMAND_TIMEOUT_S, CommandResult
 from hvdocker.transport.ssh.channel import HostChannel, open_session, open_unix_channel
 from hvdocker.transport.ssh.command_line import ssh_words
-from hvdocker.transport.ssh.connect import CONNECT_TIMEOUT_S, Credentials, SshRoute, connect
+from hvdocker.transport.ssh.connect import TCP_TIMEOUT_S, Credentials, SshRoute, connect
+from hvdocker.transport.ssh.connect_errors import connecting
 from hvdocker.transport.ssh.framing import Frame, FrameError, framed_output
 
 if TYPE_CHECKING:
@@ -66,6 +67,15 @@ class SshLink:
     def login(self) -> str:
         """The user and the key that the host accepted, for display."""
         return str(self._connection.connect_kwargs["auth_strategy"].accepted)
+
+    @property
+    def reached_at(self) -> str:
+        """The address and the port of the host, and the jump host in front of it. Empty if that is not known,
+        because a ProxyCommand makes the connection."""
+        hop = self._route.hop
+        if hop is None or hop.proxy_for:
+            return ""
+        return f"{hop.target} through {hop.through}" if hop.through else hop.target
 
     @property
     def needs_sudo(self) -> bool:
@@ -221,7 +231,7 @@ class SshLink:
         self._route.close()
 
     def _exec(self, line: bytes, timeout_s: float | None) -> HostChannel:
-        channel = open_session(self._transport, CONNECT_TIMEOUT_S)
+        channel = open_session(self._transport)
         channel.settimeout(timeout_s)
         words: Any = line  # Any: paramiko also accepts bytes
         channel.exec_command(words)
@@ -262,11 +272,8 @@ class SshLink:
 def open_ssh(host: Host, credentials: Credentials | None = None) -> SshLink:
     """Connect to a host. Raises HostUnreachable with the failed phase, a command to try by hand and a fix."""
     route = SshRoute(credentials or Credentials())
-    target = f"[{host.host}]" if ":" in host.host else host.host
-    target = f"{target}:{host.ssh.port or 22}"
-    by_hand = shlex.join((*ssh_words(host), "true"))
     try:
-        with connecting(host.name, target, by_hand, CONNECT_TIMEOUT_S):
+        with connecting(host.name, lambda: route.hop, TCP_TIMEOUT_S):
             return SshLink(host, connect(host, route), route)
     except BaseException:
         route.close()

@@ -27,11 +27,12 @@ def test_what_ssh_adds_reads_back_too() -> None:
         port=Setting(2222, "~/.ssh/config"),
         key=Setting("/k", "ssh/key (line 1)"),
         jump=Setting("ssh://no inventory can say this", "~/.ssh/config"),
+        handshake_timeout=Setting(60, "line 2"),
         address=Setting("10.0.0.1", "~/.ssh/config"),
     )
     text = config_yaml(ConfigView(Inventory("lab", (host,)), "/x", "why", effective_ssh=(reach,)))
     [read] = parse(text, "config", "other").hosts
-    assert read == replace(host, ssh=SshSettings("kim", 2222, "/k"))
+    assert read == replace(host, ssh=SshSettings("kim", 2222, "/k", handshake_timeout=60))
     assert "      user: kim  # ~/.ssh/config\n" in text
     assert "      # jump: ssh://no inventory can say this  # ~/.ssh/config\n" in text
 

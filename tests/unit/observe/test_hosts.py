@@ -56,6 +56,20 @@ def test_why_it_cannot_be_reached(text: str, what: str, line: str) -> None:
     assert caught.value.fix and caught.value.exit_code == 3
 
 
+def test_sudo_that_wants_a_terminal_is_told_as_such() -> None:
+    said = "sudo: sorry, you must have a tty to run sudo"
+    with pytest.raises(HostUnfit) as caught:
+        choose_engine_access(read_probe(f"{DENIED}cli yes\nnosudo {said}\n"), FakeLink("a"))
+    assert caught.value.what.endswith("and sudo works on a terminal only (requiretty)")
+    assert caught.value.lines[1] == said and "!requiretty" in str(caught.value.fix)
+
+
+def test_sudo_that_wants_a_password_is_quoted() -> None:
+    with pytest.raises(HostUnfit, match=r"may not open the Docker socket$") as caught:
+        choose_engine_access(read_probe(f"{DENIED}cli yes\nnosudo sudo: a password is required\n"), FakeLink("a"))
+    assert caught.value.lines[1] == "sudo: a password is required" and "usermod" in str(caught.value.fix)
+
+
 def test_the_probe_asks_for_the_mounts() -> None:
     link = FakeLink("a", lambda command, stdin: (0, b"uid 7\ndone\n", b""))
     assert _probe(link, LAB).number("uid", 0) == 7

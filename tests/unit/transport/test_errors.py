@@ -1,6 +1,5 @@
 import errno
 import os
-import socket
 
 import docker.errors
 import paramiko
@@ -8,54 +7,10 @@ import pytest
 import requests
 
 from hvdocker.errors import HostUnfit, HostUnreachable, HvdockerError
-from hvdocker.transport.errors import connecting, translating_errors
-
-
-def connect_failure(error: Exception) -> HvdockerError:
-    with pytest.raises(HvdockerError) as caught, connecting("a", "gpu-a:22", "ssh gpu-a true", 10):
-        raise error
-    return caught.value
-
-
-@pytest.mark.parametrize(
-    ("error", "what"),
-    [
-        (socket.gaierror(-2, "Name or service not known"), "the name gpu-a does not resolve"),
-        (ConnectionRefusedError(111, "Connection refused"), "gpu-a:22 refuses connections"),
-        (TimeoutError("timed out"), "gpu-a:22 did not answer in 10 s"),
-        (paramiko.AuthenticationException("no"), "no SSH key was accepted"),
-        (paramiko.SSHException("odd"), "could not open an SSH connection to gpu-a:22"),
-        (
-            paramiko.SSHException("Error reading SSH protocol banner"),
-            "gpu-a:22 closed the connection before the login, again and again",
-        ),
-        (OSError(113, "No route to host"), "could not open an SSH connection to gpu-a:22"),
-        (EOFError(), "gpu-a:22 closed the connection before the login, again and again"),
-    ],
-    ids=lambda value: type(value).__name__ if isinstance(value, Exception) else "",
-)
-def test_whatever_happens_while_connecting_the_host_cannot_be_reached(error: Exception, what: str) -> None:
-    told = connect_failure(error)
-    assert isinstance(told, HostUnreachable)
-    command = "getent hosts gpu-a" if isinstance(error, socket.gaierror) else "ssh gpu-a true"
-    assert (told.host, told.what, told.command) == ("a", what, command)
-    assert told.fix and told.lines and all(told.lines)
-    assert told.__cause__ is error
-
-
-def test_a_changed_host_key_is_told_apart() -> None:
-    key = paramiko.RSAKey.generate(1024)
-    told = connect_failure(paramiko.BadHostKeyException("gpu-a", key, key))
-    assert told.what.startswith("the host key of gpu-a:22 has changed") and told.exit_code == 4
-
-
-def test_our_own_errors_only_get_their_host() -> None:
-    assert str(connect_failure(HostUnfit("the SSH key is not there"))) == "a: the SSH key is not there"
+from hvdocker.transport.errors import translating_errors
 
 
 def test_a_bug_stays_a_bug() -> None:
-    with pytest.raises(ZeroDivisionError), connecting("a", "x:22", "", 1):
-        raise ZeroDivisionError
     with pytest.raises(ZeroDivisionError), translating_errors("a", "x"):
         raise ZeroDivisionError
 

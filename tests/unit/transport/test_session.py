@@ -7,7 +7,7 @@ import paramiko
 import pytest
 
 from hvdocker.env import Env
-from hvdocker.errors import HostErrors, HostUnreachable, PassphraseRequired, UnknownHostKey, UsageProblem
+from hvdocker.errors import HostErrors, HostUnreachable, PassphraseRequired, UnknownHostKey
 from hvdocker.images.default_image import with_default_image
 from hvdocker.inventory.locate import Located
 from hvdocker.transport.session import Session, _may_trust, _unlock_key_files, connected
@@ -112,14 +112,24 @@ def test_a_key_that_nobody_accepts_is_an_error_of_every_host(tmp_path: Path, ser
     assert not (tmp_path / "mine").exists()
 
 
-def test_a_broken_known_hosts_file_is_told_as_such(tmp_path: Path, server: Server) -> None:
+def test_a_broken_line_about_the_host_in_known_hosts_is_told(tmp_path: Path, server: Server) -> None:
     known_hosts_at(tmp_path, "~/mine")
     (tmp_path / "mine").write_text("gpu-a ssh-ed25519 AAA\n")
-    with (
-        pytest.raises(UsageProblem, match=r"mine has a line that is no host key"),
-        connected(Env(cwd=tmp_path), located(tmp_path)),
-    ):
+    with pytest.raises(UnknownHostKey) as caught, connected(Env(cwd=tmp_path), located(tmp_path)):
         pass
+    assert caught.value.lines == (f"line 1 of {tmp_path}/mine is about gpu-a, but is no host key",)
+
+
+def test_a_host_is_known_under_its_alias(tmp_path: Path, server: Server) -> None:
+    known_hosts_at(tmp_path, "~/mine")
+    with (tmp_path / ".ssh" / "config").open("a") as config:
+        config.write("  HostKeyAlias gpu1\n  Port 2222\n")
+    (tmp_path / "mine").write_text(f"gpu1 ssh-ed25519 {server.key.get_base64()}\n")
+    with connected(Env(cwd=tmp_path), located(tmp_path)) as session:
+        assert list(session.links) == ["gpu-a"]
+    (tmp_path / "mine").write_text("")
+    with connected(Env(cwd=tmp_path), located(tmp_path), accept_new=True):
+        assert (tmp_path / "mine").read_text().startswith("gpu1 ssh-ed25519 ")
 
 
 class Person:

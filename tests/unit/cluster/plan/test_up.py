@@ -255,6 +255,14 @@ def test_a_foreign_image_that_is_nowhere_is_an_error() -> None:
     assert caught.value.command == "docker image inspect mine:latest"
 
 
+def test_an_engine_here_that_could_not_be_asked_is_named_where_the_image_is_missing() -> None:
+    lab = inventory("hosts: [a]\nimage: mine:latest\n")
+    state = replace(state_of(host_seen("a", image=None)), controller_problem="DOCKER_HOST is ssh://x")
+    with pytest.raises(HvdockerError) as caught:
+        up(lab, state)
+    assert caught.value.lines == ("here: DOCKER_HOST is ssh://x",)
+
+
 def test_an_image_without_our_programs_is_an_error() -> None:
     stranger = replace(IMAGE, is_ours=False)
     with pytest.raises(HvdockerError, match="not made for hvdocker") as caught:

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from hvdocker.errors import UsageProblem
 from hvdocker.inventory.ssh_config import config as ssh_config
+from hvdocker.inventory.ssh_config.keywords import KEYWORDS, is_keyword
 
 pytestmark = pytest.mark.skipif(not shutil.which("ssh"), reason="there is no ssh to compare with")
 
@@ -84,6 +86,53 @@ def test_as_ssh_says_of_whatever_people_write(tmp_path: Path, seed: int) -> None
     dice = random.Random(seed)
     names = ["config", "one", "two", "three", "system"]
     compare(tmp_path, {name: _anything(dice, names[number + 1 : -1]) for number, name in enumerate(names)})
+
+
+# Files that ssh refuses or takes; ours has to agree. OpenSSH stops at a keyword that it does not know.
+KEYWORD_CASES = {
+    "a misspelt Host": "Hosst foo\n  HostName 1.2.3.4\n",
+    "a keyword of another program": "Host gpu-a\n  UseKeychainn yes\n",
+    "in a block of another host": "Host other\n  Nonsense yes\n",
+    "ignored": "IgnoreUnknown UseKeychainn,Other*\nUseKeychainn yes\nOtherwise no\nUser kim\n",
+    "ignored, in other letters": "ignoreunknown usekeychainn\nHost *\n  USEKEYCHAINN yes\n",
+    "not ignored before its line": "Nonsense yes\nIgnoreUnknown Nonsense\n",
+    "another one is ignored": "IgnoreUnknown Nonsense\nHosst foo\n  User kim\n",
+    "all but one are ignored": "IgnoreUnknown !Hosst,*\nNonsense 1\nHosst foo\n",
+    "ignored from an included file on": "Include DIR/more\nNonsense yes\n",
+    "obsolete": "Protocol 2\nCipher blowfish\nRSAAuthentication yes\nKeepAlive yes\nUseRoaming no\n",
+}
+
+
+@pytest.mark.parametrize("name", KEYWORD_CASES)
+def test_the_same_keywords_are_refused(tmp_path: Path, name: str) -> None:
+    (tmp_path / "more").write_text("IgnoreUnknown Nonsense\n")
+    (tmp_path / ".ssh").mkdir()
+    text = KEYWORD_CASES[name].replace("DIR", str(tmp_path))
+    (tmp_path / ".ssh" / "config").write_text(text)
+    words = ["ssh", "-F", str(tmp_path / ".ssh" / "config"), "-G", "gpu-a"]
+    theirs = subprocess.run(words, capture_output=True, stdin=subprocess.DEVNULL)
+    if theirs.returncode == 0:
+        assert ssh_config.load(tmp_path, tmp_path / "none").lookup("gpu-a")
+        return
+    assert b"Bad configuration option" in theirs.stderr
+    with pytest.raises(UsageProblem, match="ssh knows no keyword"):
+        ssh_config.load(tmp_path, tmp_path / "none")
+
+
+def test_no_keyword_of_the_ssh_on_this_machine_is_missing() -> None:
+    shown = subprocess.run(["ssh", "-F", "none", "-G", "gpu-a"], capture_output=True, text=True, check=True).stdout
+    assert {line.split()[0].lower() for line in shown.splitlines()} - {"host"} <= KEYWORDS
+
+
+def test_a_keyword_of_a_newer_ssh_is_left_to_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An ssh that knows a word of tomorrow says nothing about it; the list does not have it."""
+    (tmp_path / "ssh").write_text(
+        '#!/bin/sh\ncase "$*" in *tomorrow=x*) exit 0;; esac\n'
+        'echo "command-line: line 0: Bad configuration option: $5" >&2; exit 255\n'
+    )
+    (tmp_path / "ssh").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    assert is_keyword("tomorrow") and not is_keyword("yesterday")
 
 
 def _anything(dice: random.Random, others: list[str]) -> str:

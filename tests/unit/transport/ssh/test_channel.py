@@ -10,8 +10,8 @@ import paramiko
 import pytest
 
 from hvdocker.transport import docker_api
-from hvdocker.transport.ssh import channel, channel_close, connect
-from hvdocker.transport.ssh.connect import _Transport
+from hvdocker.transport.ssh import channel, channel_close, connect_errors, handshake
+from hvdocker.transport.ssh.handshake import _Transport
 
 DEADLINE_S = 10.0
 
@@ -31,7 +31,7 @@ def transport() -> paramiko.Transport:
     return _Transport(NoSocket())
 
 
-@pytest.mark.parametrize("part", (*channel.TRANSPORT_PRIVATE_NAMES, *connect.PREFERENCES_PRIVATE_NAMES))
+@pytest.mark.parametrize("part", (*channel.TRANSPORT_PRIVATE_NAMES, *connect_errors.OFFERED_PRIVATE_NAMES))
 def test_the_private_parts_of_paramiko_that_we_use_are_there(transport: paramiko.Transport, part: str) -> None:
     assert hasattr(transport, part)
 
@@ -62,7 +62,7 @@ def test_every_private_part_that_is_used_is_named() -> None:
     named = {
         *channel.TRANSPORT_PRIVATE_NAMES,
         *channel.CHANNEL_PRIVATE_NAMES,
-        *connect.PREFERENCES_PRIVATE_NAMES,
+        *handshake.PREFERENCES_PRIVATE_NAMES,
     }
     named |= {
         *docker_api.DOCKER_PRIVATE_NAMES,
@@ -76,7 +76,7 @@ def test_every_private_part_that_is_used_is_named() -> None:
     assert {(file, part) for file, part in used if part not in named} == set()
     seen = {
         ("transport/ssh/channel.py", "_channels"),
-        ("transport/ssh/connect.py", "_preferred_kex"),
+        ("transport/ssh/handshake.py", "_preferred_kex"),
         ("transport/ssh/keepalive.py", "_send_user_message"),
     }
     seen |= {

@@ -11,7 +11,7 @@ from hvdocker.transport.ssh.channel_close import (
     CLOSING_TRANSPORT_PRIVATE_NAMES,
     ClosingChannel,
 )
-from hvdocker.transport.ssh.connect import _Transport
+from hvdocker.transport.ssh.handshake import _Transport
 
 KINDS = {cMSG_CHANNEL_CLOSE: "close", cMSG_CHANNEL_DATA: "data", cMSG_CHANNEL_EOF: "eof"}
 

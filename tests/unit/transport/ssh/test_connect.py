@@ -76,7 +76,7 @@ def test_not_for_ever(clock: Asleep, opening: Opening) -> None:
     opening(attempt)
     with pytest.raises(ConnectionResetError):
         connect(HOST, SshRoute())
-    assert 3 <= len(attempts) <= 20 and clock.now <= module.CONNECT_TIMEOUT_S
+    assert 3 <= len(attempts) <= 20 and clock.now <= HOST.ssh.handshake_limit_s
 
 
 @pytest.mark.parametrize(

@@ -52,8 +52,9 @@ def test_output_without_an_end_is_passed_on_and_is_an_error() -> None:
     assert error.value.printed is None
 
 
-def test_errors_begin_with_the_commands_own() -> None:
+def test_errors_are_only_the_commands_own() -> None:
     assert FRAME.errors(b"quota: 91%\n" + FRAME.start + b"tar: no\n") == b"tar: no\n"
+    assert FRAME.errors(FRAME.start + b"tar: no\n" + FRAME.end + b"logged out\n") == b"tar: no\n"
     assert FRAME.errors(b"fish: Unknown command\n") == b"fish: Unknown command\n"
 
 

@@ -1,10 +1,11 @@
+import base64
 import stat
 from pathlib import Path
 
 import paramiko
 import pytest
 
-from hvdocker.errors import ExitCode, HostUnreachable, UnknownHostKey, UsageProblem
+from hvdocker.errors import HostUnreachable, UnknownHostKey
 from hvdocker.transport.ssh import host_keys
 from hvdocker.transport.ssh.key_pairs import make_pair
 
@@ -36,9 +37,12 @@ def test_a_missing_newline_at_the_end_is_mended(tmp_path: Path) -> None:
 
 
 def judge(
-    lines: list[host_keys.KnownHostsLine], *accepted: host_keys.AcceptedKey, known: Path = Path("/k")
+    lines: list[host_keys.KnownHostsLine],
+    *accepted: host_keys.AcceptedKey,
+    known: Path = Path("/k"),
+    entry: str = "gpu-a",
 ) -> host_keys.HostKeyPolicy:
-    return host_keys.HostKeyPolicy("a", known, lines, accepted)
+    return host_keys.HostKeyPolicy("a", entry, known, lines, accepted)
 
 
 def written(path: Path, *lines: str) -> list[host_keys.KnownHostsLine]:
@@ -72,7 +76,8 @@ def test_how_known_hosts_names_a_host(host: str, port: int, entry: str) -> None:
 def test_an_unknown_key_is_refused_with_all_that_is_needed_to_accept_it(tmp_path: Path) -> None:
     offered = some_key(tmp_path)
     with pytest.raises(UnknownHostKey) as caught:
-        judge([], known=tmp_path / "known").missing_host_key(paramiko.SSHClient(), "[10.0.0.11]:2222", offered)
+        policy = judge([], known=tmp_path / "known", entry="[10.0.0.11]:2222")
+        policy.missing_host_key(paramiko.SSHClient(), "elsewhere", offered)
     error = caught.value
     assert (error.host, error.entry, error.key_type) == ("a", "[10.0.0.11]:2222", "ssh-ed25519")
     assert error.key_base64 == offered.get_base64()
@@ -136,11 +141,11 @@ def test_the_users_own_file() -> None:
 def test_a_key_accepted_just_now_is_not_asked_about_again(tmp_path: Path) -> None:
     offered, other = some_key(tmp_path), some_key(tmp_path)
     client, null = paramiko.SSHClient(), Path("/dev/null")
-    policy = judge([], ("gpu-a", offered.get_base64()), known=null)
-    policy.missing_host_key(client, "gpu-a", offered)
+    accepted = ("gpu-a", offered.get_base64())
+    judge([], accepted, known=null).missing_host_key(client, "gpu-a", offered)
     for entry, key in (("gpu-b", offered), ("gpu-a", other)):
         with pytest.raises(UnknownHostKey):
-            policy.missing_host_key(client, entry, key)
+            judge([], accepted, known=null, entry=entry).missing_host_key(client, entry, key)
 
 
 def test_who_wants_nothing_remembered_gets_no_error() -> None:
@@ -148,10 +153,35 @@ def test_who_wants_nothing_remembered_gets_no_error() -> None:
     assert Path("/dev/null").is_char_device()
 
 
-@pytest.mark.parametrize("line", [b"gpu-a ssh-ed25519 AAA", b"caf\xe9 ssh-rsa AAAA"])
-def test_a_broken_line_in_known_hosts_is_a_usage_problem(tmp_path: Path, line: bytes) -> None:
-    path = tmp_path / "known_hosts"
-    path.write_bytes(line + b"\n")
-    with pytest.raises(UsageProblem, match="has a line that is no host key") as caught:
-        host_keys.KnownHosts().about("gpu-a", [path])
-    assert str(path) in caught.value.what and caught.value.exit_code == ExitCode.USAGE
+ODD_LINES = {
+    "a comment in Latin-1": b"other.example ssh-ed25519 %KEY b\xfcro",
+    "a name in Latin-1": b"b\xfcro.example ssh-ed25519 %KEY",
+    "SSH1": b"other.example 1024 35 1394061893",
+    "cut off": b"other.example ssh-ed25519 AAA",
+    "of another type": b"other.example ssh-rsa %KEY",
+    "empty": b"other.example",
+}
+
+
+@pytest.mark.parametrize("name", ODD_LINES)
+def test_an_odd_line_about_another_host_stops_nobody(tmp_path: Path, name: str) -> None:
+    shown, path = some_key(tmp_path), tmp_path / "known_hosts"
+    odd = ODD_LINES[name].replace(b"%KEY", shown.get_base64().encode())
+    path.write_bytes(odd + f"\ngpu-a ssh-ed25519 {shown.get_base64()}\n".encode())
+    lines = host_keys.KnownHosts().about("gpu-a", [path])
+    judge(lines).missing_host_key(paramiko.SSHClient(), "gpu-a", shown)
+
+
+@pytest.mark.parametrize("odd", ["gpu-a ssh-ed25519 AAA", "@revoked gpu-a ssh-ed25519 AAA", "gpu-a 1024 35 1394061893"])
+def test_an_odd_line_about_the_host_itself_is_named(tmp_path: Path, odd: str) -> None:
+    lines = written(tmp_path / "known", "# mine", odd)
+    with pytest.raises(UnknownHostKey) as caught:
+        judge(lines).missing_host_key(paramiko.SSHClient(), "gpu-a", some_key(tmp_path))
+    assert caught.value.lines == (f"line 2 of {tmp_path}/known is about gpu-a, but is no host key",)
+
+
+def test_a_known_key_of_a_kind_that_paramiko_lacks_is_a_changed_key(tmp_path: Path) -> None:
+    body = base64.b64encode(b"\0\0\0\x07ssh-dssrest").decode()
+    with pytest.raises(paramiko.BadHostKeyException, match=f"expected '{body}'"):
+        lines = written(tmp_path / "known", f"gpu-a ssh-dss {body}")
+        judge(lines).missing_host_key(paramiko.SSHClient(), "gpu-a", some_key(tmp_path))

@@ -1,0 +1,68 @@
+"""The SSH agent on the controller: which socket it has, and its keys.
+
+The socket is $SSH_AUTH_SOCK, or what IdentityAgent in ~/.ssh/config says. Paramiko's own agent class knows only the
+variable."""
+
+from __future__ import annotations
+
+import re
+import socket
+from collections.abc import Mapping
+
+import paramiko
+from paramiko.agent import AgentSSH
+from paramiko.pkey import PublicBlob
+
+from hvdocker.transport.ssh.certificates import with_certificate
+
+VARIABLE = "SSH_AUTH_SOCK"
+# Private names of paramiko's agent that are used here; a unit test checks that they exist.
+AGENT_PRIVATE_NAMES = ("_connect", "_close")
+
+
+def agent_socket(setting: str | None, tokens: Mapping[str, str], environ: Mapping[str, str]) -> str:
+    """Return the path of the agent's socket, or empty text for no agent, as OpenSSH chooses it.
+
+    `setting` is IdentityAgent in ~/.ssh/config: a path with `~`, `%` tokens and `${VARIABLE}`, or `none`, or
+    SSH_AUTH_SOCK, or `$VARIABLE`. `tokens` are the values of the tokens. `%d` is the home folder."""
+    if not setting or setting == VARIABLE:
+        return environ.get(VARIABLE, "")
+    if setting.lower() == "none":
+        return ""
+    if variable := re.fullmatch(r"\$(\w+)", setting):
+        return environ.get(variable[1], "")
+    path = re.sub(r"\$\{(\w+)\}", lambda found: environ.get(found[1], ""), setting)
+    path = re.sub("%.", lambda token: tokens.get(token[0], token[0]), path)
+    return re.sub("^~(?=/|$)", tokens["%d"], path)
+
+
+class Agent(AgentSSH):
+    """A connection to the agent at a socket. Without an agent there it has no keys, and `is_there` is False."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__()
+        self.is_there = False
+        if not path:
+            return
+        wire = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            wire.connect(path)
+            self._connect(wire)  # type: ignore[attr-defined]  # AGENT_PRIVATE_NAMES
+            self.is_there = True
+        except (OSError, paramiko.SSHException):
+            wire.close()
+
+    @property
+    def keys(self) -> list[paramiko.PKey]:
+        return [_usable(key) for key in self.get_keys()]
+
+    def close(self) -> None:
+        self._close()  # type: ignore[attr-defined]  # AGENT_PRIVATE_NAMES
+
+
+def _usable(key: paramiko.AgentKey) -> paramiko.PKey:
+    """Return the agent key in a form that works with paramiko. For an RSA certificate in the agent, paramiko
+    itself would send the plain key under the type name of the certificate."""
+    plain: paramiko.PKey | None = getattr(key, "inner_key", None)
+    blob: PublicBlob | None = plain.public_blob if plain is not None else None
+    return key if blob is None else with_certificate(key, blob)
