@@ -107,7 +107,7 @@ def _follow(
     viewer.found(found.job, placement)
 
     def show(line: Line) -> None:
-        if line.rank is not None and line.text.strip():
+        if line.rank is not None and line.text.strip() and not line.is_state:
             last[line.rank] = (*last.get(line.rank, ())[1 - FAILED_RANK_LINES :], line.text)
         viewer.line(line)
 

@@ -112,7 +112,7 @@ class JobFollower:
         return Reconnect(self.env, self.located, self.session, job.job, name, judge)
 
     def _show_line(self, line: Line) -> None:
-        if line.rank is not None and line.text.strip():
+        if line.rank is not None and line.text.strip() and not line.is_state:
             self.last_lines[line.rank] = (*self.last_lines.get(line.rank, ())[1 - LAST_LINES_PER_RANK :], line.text)
         self.on_line(line)
 

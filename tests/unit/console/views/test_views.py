@@ -6,6 +6,7 @@ import pytest
 
 from hvdocker.cluster.status import HostStatus, JobStatus, StatusReport
 from hvdocker.cluster.steps import StartContainer
+from hvdocker.console.output_screen import OutputScreen
 from hvdocker.console.progress import Progress
 from hvdocker.console.style import err, out
 from hvdocker.console.views.exec_output import HostView
@@ -74,11 +75,13 @@ def test_why_slots_were_placed_so(said) -> None:
 
 
 def test_every_ranks_lines(said) -> None:
-    view = JobView(out(), PLACEMENT)
+    screen = OutputScreen(out())
+    view = JobView(screen, PLACEMENT)
     view(Line("launching"))
     view(Line("[red]loss[/] 0.5", 0, "b"))
     view(Line("x", 2, "gpu-a"))
     view(Line("y", 9, None))
+    screen.close()
     assert said() == ["launching", "0@b     │ [red]loss[/] 0.5", "2@gpu-a │ x", "9@?     │ y"]
 
 
