@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, TypeVar
 from hvdocker import names
 from hvdocker.env import Env
 from hvdocker.errors import HostUnreachable, Interrupted
+from hvdocker.events import Event
 from hvdocker.inventory.locate import Located
 from hvdocker.jobs import job_container
-from hvdocker.jobs.fetch import save_log
 from hvdocker.jobs.head_loss import JobHead, diagnose_head, head_was_down
+from hvdocker.jobs.log.save import LOG_FILE, save_log
 from hvdocker.jobs.orphan_ranks import OrphanRanks, interrupted_error
 from hvdocker.jobs.outcome import JobEnd
 from hvdocker.jobs.reconnect import Reconnect
@@ -124,7 +125,9 @@ class JobFollower:
             return work(reconnect(error))
 
     def _save_log(self, link: HostLink) -> None:
-        save_log(self.located, self.job.job, link, self._container)
+        saved = save_log(self.located, self.job.job, link, self._container)
+        if saved.missing:
+            self.env.listener(Event("note", f"{self.located.jobs / self.job.job / 'logs' / LOG_FILE}: {saved.missing}"))
 
     def _find_last_lines(self, end: JobEnd) -> None:
         """Add the last lines of the rank that failed first to `last_lines`, if no line of this rank was seen while

@@ -244,7 +244,8 @@ class JobRecord:
 
     If a supervisor is killed, `state` stays `running`. `restarts` counts the restarts that were made. `lost_hosts`
     are the lost hosts of the last attempt. `dropped_by_rule` are hosts that a log rule left out, `dropped_hosts`
-    are hosts whose ranks kept failing. `finished` is 0 while the job runs."""
+    are hosts whose ranks kept failing. `finished` is 0 while the job runs. `output_lines` counts the lines that the
+    launcher wrote in attempts that are over; 0 if an older image did not count them."""
 
     job: str
     state: str
@@ -261,6 +262,7 @@ class JobRecord:
     stopped_by_rule: RuleMatch | None = None
     hang: Hang | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
+    output_lines: int = 0
 
     @property
     def seconds(self) -> float:
@@ -288,6 +290,7 @@ class JobRecord:
                 stopped_by_rule=RuleMatch.read(stopped) if stopped else None,
                 hang=Hang.read(hang) if hang else None,
                 versions={str(name): str(one) for name, one in _mapping(value.get("versions")).items()},
+                output_lines=_integer(value.get("output_lines")) or 0,
             )
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return None

@@ -19,7 +19,8 @@ class LauncherOutput:
     """Reads and forwards the output of one run of the launcher; until the run ends, the event loop calls
     `due` and `tick`. `report` gets the marks (JSON messages from rank wrappers), `hear` the lines of ranks,
     `on_line` the launcher's own lines. `host_prefix` rewrites the prefix that the launcher puts before a
-    rank's line, to show the host."""
+    rank's line, to show the host. `lines` counts the lines that were written to the container's log; it is
+    complete when `run` returns."""
 
     def __init__(
         self,
@@ -31,6 +32,7 @@ class LauncherOutput:
         on_line: Callable[[str], None] = lambda line: None,
     ) -> None:
         self.was_stopped = False
+        self.lines = 0
         self._loop = loop
         self._child = child
         self._stops = loop.stop_requests
@@ -102,7 +104,9 @@ class LauncherOutput:
     def _close(self, fd: int) -> None:
         self._loop.unwatch(fd)
         self._filters.pop(fd).close()
-        self._writers.pop(fd).close()
+        writer = self._writers.pop(fd)
+        writer.close()
+        self.lines += writer.lines
         self._lines.pop(fd).close()
 
 

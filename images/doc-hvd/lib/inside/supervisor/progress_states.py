@@ -18,11 +18,13 @@ RANK_PIECE = re.compile(TIMESTAMP + rb"(\[\d+(?:@[^\]]*)?\]<std(?:out|err)>:)(.*
 
 class StateWriter:
     """Writes one stream of the launcher to `fd`. Every call of `write` gets a piece of a line. A state that comes too
-    soon after the last one of its rank waits until `due`, or is dropped if the rank writes something newer."""
+    soon after the last one of its rank waits until `due`, or is dropped if the rank writes something newer. `lines`
+    counts the lines and states that were written."""
 
     def __init__(self, fd: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._fd = fd
         self._clock = clock
+        self.lines = 0
         self._is_line_start = True
         self._waiting: dict[bytes, bytes] = {}
         self._next: dict[bytes, float] = {}
@@ -71,5 +73,6 @@ class StateWriter:
     def _put(self, piece: bytes) -> None:
         """Write all at once, without Python's buffers."""
         data = piece + b"\n" if piece.endswith(b"\r") else piece
+        self.lines += data.count(b"\n")
         while data:
             data = data[os.write(self._fd, data) :]
