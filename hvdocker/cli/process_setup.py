@@ -54,8 +54,12 @@ def _name_user() -> None:
         os.environ["HOME"] = "/"
 
 
-def _plain_characters(error: UnicodeError) -> tuple[str, int]:
-    """Replace what an encoding lacks: our own characters by similar ones, others by a question mark."""
+def _plain_characters(error: UnicodeError) -> tuple[str | bytes, int]:
+    """Replace a character that an encoding lacks: one of our own by a similar one, others by a question mark. A
+    surrogate stands for a byte of a file name or an argument, and becomes that byte."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
-    return "".join(_PLAIN.get(letter, "?") for letter in error.object[error.start : error.end]), error.end
+    letter = error.object[error.start]
+    if "\udc80" <= letter <= "\udcff":
+        return bytes([ord(letter) - 0xDC00]), error.start + 1
+    return _PLAIN.get(letter, "?"), error.start + 1

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from signal import Signals
 from typing import Any
 
+from hvdocker.protocol.json_text import json_text
 from hvdocker.protocol.placement import Placement
 from hvdocker.protocol.resilience import Resilience
 from hvdocker.secret import SecretSource
@@ -74,7 +75,7 @@ class JobSpec:
             **secrets,
             **({"devices": list(devices)} if devices else {}),
         }
-        return json.dumps(body, ensure_ascii=False, indent=1)
+        return json_text(body)
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,7 @@ def job_file_for_new_host(text: str, job_host: JobHost, devices: tuple[str, ...]
     body.pop("devices", None)
     if devices:
         body["devices"] = list(devices)
-    return json.dumps(body, ensure_ascii=False, indent=1)
+    return json_text(body)
 
 
 @dataclass(frozen=True)
