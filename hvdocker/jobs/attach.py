@@ -84,7 +84,11 @@ def _follow_to_end(
     if saved.missing:
         env.listener(Event("note", f"{located.jobs / found.job / 'logs' / LOG_FILE}: {saved.missing}"))
     remove_leftover_secrets(env, located, found)
-    return AttachReport(found.job, found.placement, end, last or _last_lines_of_failed_rank(found, end))
+    first = end.record.first_failure if end.record else None
+    if first and first.rank not in last:
+        # It printed nothing while the job was followed, but maybe before.
+        last |= _last_lines_of_failed_rank(found, end)
+    return AttachReport(found.job, found.placement, end, last)
 
 
 def _end(found: FoundJob) -> JobEnd:
