@@ -63,8 +63,11 @@ def gc(
         err().print(f"{job}: outputs and logs are in {fetched.folder}", style="quiet")
         for line in fetched.skipped:
             err().print(f"left out: {line}")
+    hosts = [host.name for host in located.inventory.hosts]
+    seen = len(hosts) - len({error.host for error in report.errors} & {*hosts})
     if report.plan.is_empty:
-        out().print(messages.nothing_left(len(located.inventory.hosts)))
+        if seen:
+            out().print(messages.nothing_left(seen, len(hosts)))
     elif not dry_run:
         out().print(messages.collected(report.runs, len(list(report.plan.steps))))
     raise_all("not everything could be looked at or given back", report.errors)

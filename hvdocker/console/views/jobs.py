@@ -21,8 +21,8 @@ def show_jobs(console: Console, report: JobsReport, now: float) -> None:
     if report.jobs:
         clusters = {job.cluster for job in report.jobs} - {report.inventory.cluster}
         console.print(_history(report.jobs, now, bool(clusters), console.width))
-    else:
-        console.print(Text("no jobs", style="quiet"))
+    elif report.has_seen_hosts:
+        console.print(Text(f"no jobs{report.seen_text}", style="quiet"))
     if report.left_out:
         console.print(Text(f"{report.left_out} older ones are left out: --all shows them", style="quiet"))
     if report.queue:
@@ -31,8 +31,8 @@ def show_jobs(console: Console, report: JobsReport, now: float) -> None:
         for waiting in report.queue:
             table.add_row(*_queue_row(waiting))
         console.print(table)
-    else:
-        console.print(Text("nobody waits for slots", style="quiet"))
+    elif report.has_seen_hosts:
+        console.print(Text(f"nobody waits for slots{report.seen_text}", style="quiet"))
     _show_unreachable(console, report)
 
 
