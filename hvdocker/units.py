@@ -26,6 +26,14 @@ def parse_bytes(text: str) -> int | None:
     return size if size <= _MAX_BYTES else None
 
 
+def exact_size(count: int) -> str:
+    """Return a number of bytes as `parse_bytes` reads it, in the largest unit that gives a whole number."""
+    for unit in "TGMK":
+        if count and count % _UNITS[unit] == 0:
+            return f"{count // _UNITS[unit]}{unit}B"
+    return str(count)
+
+
 def parse_seconds(text: str) -> float | None:
     """Parse `90`, `90s`, `10m`, `1.5h` or `2d` into seconds. Return None if the text is invalid."""
     found = re.fullmatch(_TIME_PATTERN, text)

@@ -25,7 +25,7 @@ def attach(
     """
     refuse_rest(ctx)
     from hvdocker.console import messages
-    from hvdocker.console.style import err, out
+    from hvdocker.console.style import out
     from hvdocker.console.views.job import JobView
     from hvdocker.inventory.locate import locate_past
     from hvdocker.jobs.attach import AttachViewer
@@ -36,9 +36,8 @@ def attach(
         viewer = AttachViewer()
 
         def found(name: str, placement: object) -> None:
-            progress.pause()
-            viewer.line = JobView(out(), placement)  # type: ignore[arg-type]  # it is a Placement
-            err().print(messages.attached(name), style="quiet")
+            viewer.line = JobView(progress.output_screen(out()), placement)  # type: ignore[arg-type]  # a Placement
+            progress.print_line(messages.attached(name), "quiet")
 
         viewer.found = found
         report = run(env, located, job, viewer)

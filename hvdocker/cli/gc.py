@@ -62,8 +62,11 @@ def gc(
         report = run(env, located, options, plan_printer(progress, not yes))
     for job, fetched in report.fetched.items():
         show_fetched(err(), job, fetched)
+    hosts = [host.name for host in located.inventory.hosts]
+    seen = len(hosts) - len({error.host for error in report.errors} & {*hosts})
     if report.plan.is_empty:
-        out().print(messages.nothing_left(len(located.inventory.hosts)))
+        if seen:
+            out().print(messages.nothing_left(seen, len(hosts)))
     elif not dry_run:
         out().print(messages.collected(report.runs, len(list(report.plan.steps))))
     raise_all("not everything could be looked at or given back", report.errors)

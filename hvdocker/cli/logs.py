@@ -60,10 +60,12 @@ def logs(
     from hvdocker.jobs.logs import logs as run
 
     with env_and_progress() as (env, progress):
-        view = JobView(out())
+        view: JobView | None = None
 
         def show(line: object) -> None:
-            progress.pause()
+            nonlocal view
+            # Not before the first line: until then the live table of the hosts is shown.
+            view = view or JobView(progress.output_screen(out()))
             view(line)  # type: ignore[arg-type]  # it is a Line
 
         run(env, locate_past(env, inventory, cluster), job, wish, show)

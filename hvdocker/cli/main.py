@@ -6,12 +6,15 @@ import sys
 from collections.abc import Sequence
 
 from hvdocker.cli.app import app
+from hvdocker.cli.process_setup import set_up_process
 from hvdocker.cli.verb_setup import Invocation
 from hvdocker.errors import ExitCode, HvdockerError
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command line `argv`, by default the arguments of this process. Raises SystemExit with the exit code."""
+    if argv is None:
+        set_up_process()
     own, rest = split_at_dashes(list(sys.argv[1:] if argv is None else argv))
     is_debug = "--debug" in own
     own = [word for word in own if word != "--debug"]

@@ -160,18 +160,17 @@ def attach_viewer(viewer: Viewer, progress: Progress, quiet: bool) -> None:
     """Set the callbacks of the viewer: it prints the ranks' output once the master runs, and says so when the job is
     being stopped. The progress display ends when the output begins."""
     from hvdocker.console import messages
-    from hvdocker.console.style import err, out
+    from hvdocker.console.style import out
     from hvdocker.console.views.job import JobView
 
     def started(info: Started) -> None:
-        progress.pause()
-        viewer.line = JobView(out(), info.placement)
+        viewer.line = JobView(progress.output_screen(out()), info.placement)
         if not quiet:
             hosts = ", ".join(f"{share.host}:{share.slots}" for share in info.placement.shares)
-            err().print(messages.started(info.job, info.np, hosts), style="quiet")
+            progress.print_line(messages.started(info.job, info.np, hosts), "quiet")
 
     viewer.started = started
-    viewer.stopping = lambda: err().print("stopping every rank on every host (Ctrl-C again: at once)")
+    viewer.stopping = lambda: progress.print_line("stopping every rank on every host (Ctrl-C again: at once)")
 
 
 def finish_job(report: TrainReport, located: Located, request: TrainRequest, as_script: bool, quiet: bool) -> None:

@@ -39,8 +39,10 @@ def started(job: str, ranks: int, where: str) -> str:
     return f"{job}: {pluralize(ranks, 'rank')} on {where}"
 
 
-def nothing_left(hosts: int) -> str:
-    return f"nothing to do: nothing is left over on {pluralize(hosts, 'host')}"
+def nothing_left(seen: int, hosts: int) -> str:
+    """Say that nothing is left over. `seen` is the number of hosts, of all `hosts`, that could be looked at."""
+    where = pluralize(hosts, "host") if seen == hosts else f"{seen} of {pluralize(hosts, 'host')}"
+    return f"nothing to do: nothing is left over on {where}"
 
 
 def collected(runs: Sequence[str], steps: int) -> str:

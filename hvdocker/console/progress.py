@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import threading
+from contextlib import nullcontext
 from types import TracebackType
 
 from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
+from hvdocker.console.output_screen import OutputScreen
 from hvdocker.events import Event
 from hvdocker.units import show_bytes
 
@@ -25,6 +27,7 @@ class Progress:
         self._rows: dict[str, Event] = {}
         self._said: set[tuple[str, str | None, str]] = set()
         self._live: Live | None = None
+        self._screen: OutputScreen | None = None
 
     def __enter__(self) -> Progress:
         if self._console.is_terminal and not self._is_quiet:
@@ -39,14 +42,29 @@ class Progress:
 
     def pause(self) -> None:
         """Stop the live table for good, because something else needs the terminal, such as a question or the output
-        of a job. Later events are printed as lines."""
+        of a job. Later events are printed as lines. Also end a screen that `output_screen` opened."""
         if self._live:
             self._live.stop()
             self._live = None
+        if screen := self._screen:
+            self._screen = None
+            screen.close()
+
+    def output_screen(self, console: Console) -> OutputScreen:
+        """Stop the live table and return a screen for the output of a job. While the screen is open, events and
+        other lines are printed between its lines."""
+        self.pause()
+        self._screen = OutputScreen(console)
+        return self._screen
+
+    def print_line(self, text: str | Text, style: str | None = None) -> None:
+        """Print a line that is no event, even with `is_quiet`."""
+        with self._screen.suspended() if self._screen else nullcontext():
+            self._console.print(text, style=style)
 
     def print_hook_line(self, line: bytes) -> None:
         """Print a line that a hook (a program in .hvdocker/hooks/) wrote, even with `is_quiet`."""
-        self._console.print(Text(line.decode("utf-8", "replace").rstrip("\r\n"), style="default"))
+        self.print_line(Text(line.decode("utf-8", "replace").rstrip("\r\n"), style="default"))
 
     def __call__(self, event: Event) -> None:
         if self._is_quiet:
@@ -76,7 +94,7 @@ class Progress:
         if event.is_end or event.stage == "connect" or mark in self._said:
             return
         self._said.add(mark)
-        self._console.print(_line(event))
+        self.print_line(_line(event))
 
     def _view(self) -> Group:
         with self._lock:

@@ -11,6 +11,7 @@ from hvdocker.inventory.fields import HOST_FIELDS, INVENTORY_FIELD, SSH_FIELDS, 
 from hvdocker.inventory.inventory import Host, Inventory
 from hvdocker.inventory.origin import EffectiveSsh, Setting
 from hvdocker.inventory.safe_text import printable, yaml_scalar
+from hvdocker.units import exact_size
 
 PlainValue = str | int | float | None
 
@@ -74,12 +75,14 @@ def _lines(view: ConfigView) -> Iterator[str]:
         yield f"# {printable(view.path)}: {printable(view.why)}"
     inventory = view.inventory
     plain = _plain_settings(inventory)
+    sizes = {"shm": inventory.shm_bytes, "memory": inventory.memory_bytes}
+    plain |= {name: exact_size(size) for name, size in sizes.items() if size}
     for each in INVENTORY_FIELD.fields:
         if each.name in plain:
             yield from _entry(each, plain[each.name], _origin(view, each.name))
     yield from _env(inventory, _origin(view, "env"))
     yield from _mounts(inventory, _origin(view, "mounts"))
-    yield f"gpus: {{busy: {inventory.gpu_busy_bytes}}}{_origin(view, 'gpus')}"
+    yield f"gpus: {{busy: {exact_size(inventory.gpu_busy_bytes)}}}{_origin(view, 'gpus')}"
     yield from _keys(inventory, _origin(view, "keys"))
     yield from _rules(inventory, _origin(view, "rules"))
     if inventory.is_local:

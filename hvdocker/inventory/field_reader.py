@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from hvdocker.inventory.fields import EXTENSION_KEY_PATTERN, Field
 from hvdocker.inventory.safe_text import shortened
 from hvdocker.inventory.yaml_document import Document, KeyPath
-from hvdocker.units import parse_bytes
+from hvdocker.units import MIB, parse_bytes
 
 MOST_SHOWN = 80
 
@@ -101,6 +101,10 @@ class FieldReader:
             return None
         is_size = isinstance(value, (str, int)) and not isinstance(value, bool)
         found = parse_bytes(str(value)) if is_size else None
+        if found and found < MIB and str(value).strip().isdecimal():
+            # Nobody means so few bytes: the unit was forgotten.
+            self.complain(path, f"{found} bytes? write {found}GB or {found}MB")
+            return None
         if not found:
             self.complain(path, f"should be a size such as 16GB, got {self.describe_value(value, path)}")
         return found

@@ -20,6 +20,7 @@ from hvdocker.inventory.fields import (
     Field,
     FieldKind,
 )
+from hvdocker.units import MIB
 
 Schema = dict[str, object]
 
@@ -74,7 +75,7 @@ def _number(field: Field) -> Schema:
 
 
 def _size(field: Field) -> Schema:
-    return {"type": ["string", "integer", "null"], "pattern": _anchored(SIZE_PATTERN), "exclusiveMinimum": 0}
+    return {"type": ["string", "integer", "null"], "pattern": _anchored(SIZE_PATTERN), "minimum": MIB}
 
 
 def _group(field: Field) -> Schema:

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 
 from hvdocker.env import Env
 from hvdocker.errors import HeadLost, HostUnreachable, HvdockerError, raise_all
+from hvdocker.events import Event
 from hvdocker.inventory.locate import Located
 from hvdocker.jobs import job_container
-from hvdocker.jobs.fetch import save_log
 from hvdocker.jobs.head_loss import fetching_logs_on_head_loss, head_was_down, reconnect_for
 from hvdocker.jobs.log.copies import find_log_copy, last_matching
+from hvdocker.jobs.log.save import LOG_FILE, save_log
 from hvdocker.jobs.log.tail import read_tail
 from hvdocker.jobs.lookup import FoundJob, find_job, observe_jobs
 from hvdocker.jobs.outcome import JobEnd
@@ -79,9 +80,15 @@ def _follow_to_end(
             error.fix = f"the job goes on; watch it with: hvdocker attach {found.job}{located.flag}"
             raise
         end = _end(found)
-    save_log(located, found.job, found.link, found.master.name)
+    saved = save_log(located, found.job, found.link, found.master.name)
+    if saved.missing:
+        env.listener(Event("note", f"{located.jobs / found.job / 'logs' / LOG_FILE}: {saved.missing}"))
     remove_leftover_secrets(env, located, found)
-    return AttachReport(found.job, found.placement, end, last or _last_lines_of_failed_rank(found, end))
+    first = end.record.first_failure if end.record else None
+    if first and first.rank not in last:
+        # It printed nothing while the job was followed, but maybe before.
+        last |= _last_lines_of_failed_rank(found, end)
+    return AttachReport(found.job, found.placement, end, last)
 
 
 def _end(found: FoundJob) -> JobEnd:
@@ -107,7 +114,7 @@ def _follow(
     viewer.found(found.job, placement)
 
     def show(line: Line) -> None:
-        if line.rank is not None and line.text.strip():
+        if line.rank is not None and line.text.strip() and not line.is_state:
             last[line.rank] = (*last.get(line.rank, ())[1 - FAILED_RANK_LINES :], line.text)
         viewer.line(line)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hvdocker import names
 from hvdocker.env import Env
@@ -15,7 +15,7 @@ from hvdocker.errors import HvdockerError, UsageProblem, raise_all
 from hvdocker.inventory.locate import Located, at_home
 from hvdocker.inventory.state_folder import check_state_is_writable
 from hvdocker.jobs.capsule.store import fetch_capsule_files
-from hvdocker.jobs.local_jobs import write_master_file
+from hvdocker.jobs.log.save import LOG_FILE, save_master_state, write_log
 from hvdocker.jobs.lookup import FoundJob, find_job, observe_jobs
 from hvdocker.jobs.results.fetch_marks import mark_fetched, marked_into
 from hvdocker.jobs.secrets.plan import CLEAN_EXIT_CODES
@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from hvdocker.jobs.results.code_files import HostCode
     from hvdocker.jobs.results.merge import FetchedFiles
     from hvdocker.jobs.results.read_host import JobSource
-    from hvdocker.transport.link import HostLink
-
-LOG_FILE = "output.log"
 
 
 @dataclass(frozen=True)
@@ -139,10 +136,12 @@ def fetch_job_files(
     for number, master in enumerate(master for master in state.masters() if master.job == job):
         # A job restarted on other hosts may have two masters: the newest (first) one describes the job.
         name = f"{LOG_FILE}.{number}" if number else LOG_FILE
-        inspected = _write_log(session.links[state.host_of(master)], master.name, folder, name)
+        saved = write_log(session.links[state.host_of(master)], master.name, folder, name)
+        if saved.missing:
+            fetched.skipped.append(f"{job}/logs/{name}: {saved.missing}")
         if not number:
             with _noting_unwritable_state(fetched):
-                _save_master_state(located, job, inspected)
+                save_master_state(located, job, saved.inspected)
     return fetched
 
 
@@ -182,37 +181,3 @@ def _sources(session: Session, state: ClusterState, job: str, code: Mapping[str,
             container = worker.name if worker else None
             sources.append(JobSource(session.links[host], folder, seen.cluster_dir or "", left, container))
     return sources
-
-
-def save_log(located: Located, job: str, link: HostLink, container: str) -> None:
-    """Write the job's whole output to .hvdocker/jobs/<job>/logs/output.log, and a description of its master
-    (`container`) to .hvdocker/jobs/<job>/master.json."""
-    _save_master_state(located, job, _write_log(link, container, located.jobs / job))
-
-
-def _save_master_state(located: Located, job: str, inspected: Mapping[str, Any]) -> None:
-    """Save the description of a master container as master.json. `inspected` is what `docker inspect` returns;
-    values are `Any` because they come from parsed JSON."""
-    from hvdocker.observe.masters import master_facts
-
-    write_master_file(located, job, master_facts(inspected))
-
-
-def _write_log(link: HostLink, container: str, folder: Path, name: str = LOG_FILE) -> Mapping[str, Any]:
-    """Write the container's log to the file logs/`name` in `folder`. Return what `docker inspect` says about the
-    container; values are `Any` because they come from parsed JSON."""
-    from hvdocker.engine.container_errors import translating_container_errors
-
-    path = folder / "logs" / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f"{name}.part")
-    with translating_container_errors(link, container, "reading the job's log"):
-        # An existing file may have come from a host: writing through a symlink would change another file.
-        draft.unlink(missing_ok=True)
-        with draft.open("xb") as file:
-            for chunk in link.engine().logs(container, stream=True, follow=False):
-                file.write(chunk)
-        # The SDK ends a stream silently when the link breaks: this call raises if the link is dead.
-        inspected: Mapping[str, Any] = link.engine().inspect_container(container)
-        draft.replace(path)
-    return inspected

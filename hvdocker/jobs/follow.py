@@ -13,8 +13,8 @@ from hvdocker.errors import HostUnreachable, HvdockerError, Interrupted
 from hvdocker.events import Event
 from hvdocker.inventory.locate import Located
 from hvdocker.jobs import job_container
-from hvdocker.jobs.fetch import save_log
 from hvdocker.jobs.head_loss import JobHead, diagnose_head, head_was_down
+from hvdocker.jobs.log.save import LOG_FILE, save_log
 from hvdocker.jobs.orphan_ranks import OrphanRanks, interrupted_error
 from hvdocker.jobs.outcome import JobEnd
 from hvdocker.jobs.reconnect import Reconnect
@@ -113,7 +113,7 @@ class JobFollower:
         return Reconnect(self.env, self.located, self.session, job.job, name, judge)
 
     def _show_line(self, line: Line) -> None:
-        if line.rank is not None and line.text.strip():
+        if line.rank is not None and line.text.strip() and not line.is_state:
             self.last_lines[line.rank] = (*self.last_lines.get(line.rank, ())[1 - LAST_LINES_PER_RANK :], line.text)
         self.on_line(line)
 
@@ -127,11 +127,14 @@ class JobFollower:
     def _save_log(self, link: HostLink) -> None:
         """Save the job's output on the controller. If that fails here, a note says so: the job has ended as it has."""
         try:
-            save_log(self.located, self.job.job, link, self._container)
+            saved = save_log(self.located, self.job.job, link, self._container)
         except (OSError, HvdockerError) as error:
             if isinstance(error, HvdockerError) and error.exit_code != HvdockerError.exit_code:
                 raise
             self.env.listener(Event("note", f"the output of {self.job.job} is not saved here: {error}"))
+            return
+        if saved.missing:
+            self.env.listener(Event("note", f"{self.located.jobs / self.job.job / 'logs' / LOG_FILE}: {saved.missing}"))
 
     def _find_last_lines(self, end: JobEnd) -> None:
         """Add the last lines of the rank that failed first to `last_lines`, if no line of this rank was seen while

@@ -13,7 +13,7 @@ from hvdocker.jobs.outcome import JobEnd
 from hvdocker.launchers.horovod_output import without_launcher_traceback
 from hvdocker.observe.state import ClusterState, ContainerSeen
 from hvdocker.protocol.job import STOP_S, JobRecord
-from hvdocker.protocol.output import Line, LineAssembler, parse_line
+from hvdocker.protocol.output import Line, LineAssembler, parse_line, settle_states, without_states
 from hvdocker.protocol.placement import Placement
 
 if TYPE_CHECKING:
@@ -53,8 +53,10 @@ def read_lines(
     """Yield the lines of the job's output, which is the log of the master `container`.
 
     With `follow` go on until the job ends. With `tail` begin with that many last lines. With `since`, a Unix time
-    of the host's clock, leave out older lines. Then leave out the first `skip` lines."""
-    return without_launcher_traceback(islice(_all_lines(link, container, placement, follow, tail, since), skip, None))
+    of the host's clock, leave out older lines. Then leave out the first `skip` lines. Of a progress bar only the
+    final state is a line."""
+    lines = islice(_all_lines(link, container, placement, follow, tail, since), skip, None)
+    return without_launcher_traceback(without_states(lines))
 
 
 def _all_lines(
@@ -90,12 +92,13 @@ def follow_lines(
     again: ReopenLink | None = None,
 ) -> HostLink:
     """Pass every line of the job's output to `on_line`, exactly once, until the job ends. Return the link used
-    last.
+    last. The states of progress bars are passed too, and the final one once more as a plain line.
 
     `tail`, `since` and `skip` say where to begin, as in `read_lines`. If the link breaks, `again` returns a new
     link; without `again` a broken link is an error."""
     reading = LogReader(link, container, lambda now: is_running(now, container), again, tail, since)
-    for line in without_launcher_traceback(islice(_parsed(reading.pieces(), placement), skip, None)):
+    lines = islice(_parsed(reading.pieces(), placement), skip, None)
+    for line in without_launcher_traceback(settle_states(lines)):
         on_line(line)
     return reading.link
 

@@ -19,6 +19,7 @@ from hvdocker.observe.state import ClusterState, ContainerSeen
 from hvdocker.protocol.placement import Placement
 from hvdocker.protocol.resilience import Elastic
 from hvdocker.transport.session import connected
+from hvdocker.units import pluralize
 
 if TYPE_CHECKING:
     from hvdocker.observe.masters import MasterSeen
@@ -116,6 +117,17 @@ class JobsReport:
                 for host in self.inventory.hosts
             ],
         }
+
+    @property
+    def has_seen_hosts(self) -> bool:
+        """Whether any host could be observed. If none could, nothing is known of what is there."""
+        return len(self.errors) < len(self.inventory.hosts)
+
+    @property
+    def seen_text(self) -> str:
+        """The words that limit a claim to the hosts that were observed; empty if all were."""
+        hosts = len(self.inventory.hosts)
+        return f" on {hosts - len(self.errors)} of {pluralize(hosts, 'host')}" if self.errors else ""
 
     def state(self, name: str) -> str:
         if name not in self.errors:

@@ -17,16 +17,21 @@ _REPEATS = re.compile(
 )
 
 
+# Messages of the supervisor, which writes to the same stream.
+_OURS = "hvdocker: "
+
+
 def without_launcher_traceback(lines: Iterable[Line]) -> Iterator[Line]:
     """Yield the lines without the traceback and summary of horovodrun's own RuntimeError.
 
-    A traceback of the launcher that ends in any other error stays."""
+    A traceback of the launcher that ends in any other error stays. Lines of ranks, of the supervisor and of the
+    summary come from other streams, so they may fall between the lines of the traceback."""
     held: list[Line] = []
     for line in lines:
-        if line.rank is not None:
-            yield from held
-            held = []
+        if line.rank is not None or line.text.startswith(_OURS):
             yield line
+        elif not line.text.strip() or _REPEATS.fullmatch(line.text.strip()):
+            continue
         elif held and line.text.startswith(_ENDS):
             held = []
         elif held and line.text.startswith(" "):
@@ -37,6 +42,5 @@ def without_launcher_traceback(lines: Iterable[Line]) -> Iterator[Line]:
         else:
             yield from held
             held = []
-            if line.text.strip() and not _REPEATS.fullmatch(line.text.strip()):
-                yield line
+            yield line
     yield from held

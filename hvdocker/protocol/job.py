@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from signal import Signals
 from typing import Any
 
+from hvdocker.protocol.json_text import json_text
 from hvdocker.protocol.placement import Placement
 from hvdocker.protocol.resilience import Resilience
 from hvdocker.secret import SecretSource
@@ -74,7 +75,7 @@ class JobSpec:
             **secrets,
             **({"devices": list(devices)} if devices else {}),
         }
-        return json.dumps(body, ensure_ascii=False, indent=1)
+        return json_text(body)
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,7 @@ def job_file_for_new_host(text: str, job_host: JobHost, devices: tuple[str, ...]
     body.pop("devices", None)
     if devices:
         body["devices"] = list(devices)
-    return json.dumps(body, ensure_ascii=False, indent=1)
+    return json_text(body)
 
 
 @dataclass(frozen=True)
@@ -244,7 +245,8 @@ class JobRecord:
 
     If a supervisor is killed, `state` stays `running`. `restarts` counts the restarts that were made. `lost_hosts`
     are the lost hosts of the last attempt. `dropped_by_rule` are hosts that a log rule left out, `dropped_hosts`
-    are hosts whose ranks kept failing. `finished` is 0 while the job runs."""
+    are hosts whose ranks kept failing. `finished` is 0 while the job runs. `output_lines` counts the lines that the
+    launcher wrote in attempts that are over; 0 if an older image did not count them."""
 
     job: str
     state: str
@@ -261,6 +263,7 @@ class JobRecord:
     stopped_by_rule: RuleMatch | None = None
     hang: Hang | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
+    output_lines: int = 0
 
     @property
     def seconds(self) -> float:
@@ -288,6 +291,7 @@ class JobRecord:
                 stopped_by_rule=RuleMatch.read(stopped) if stopped else None,
                 hang=Hang.read(hang) if hang else None,
                 versions={str(name): str(one) for name, one in _mapping(value.get("versions")).items()},
+                output_lines=_integer(value.get("output_lines")) or 0,
             )
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return None

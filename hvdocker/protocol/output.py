@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 # Horovod's --prefix-output-with-timestamp puts a date before its prefix.
 _DATE = r"(?:\w{3} \w{3} [ \d]\d \d\d:\d\d:\d\d \d{4})?"
@@ -17,18 +17,21 @@ _PREFIX_ONLY = re.compile(_DATE + _RANK + r"<(?:stdout|stderr)>:?")
 @dataclass(frozen=True)
 class Line:
     """A line of a job's output without its prefix. `rank` and `host` are None for the launcher's own lines.
-    `is_error`: the rank wrote it to stderr."""
+    `is_error`: the rank wrote it to stderr. `is_state`: it is a state of a progress bar, which the next line of the
+    same rank and stream overwrites."""
 
     text: str
     rank: int | None = None
     host: str | None = None
     is_error: bool = False
+    is_state: bool = False
 
 
 @dataclass(frozen=True)
 class LineFilter:
     """Selects lines of output. A line must match all fields; an empty field matches every line. The launcher's own
-    lines have no rank and no host, so a selection by rank or host excludes them."""
+    lines have no rank and no host, so a selection by rank or host excludes them. A pattern excludes states of
+    progress bars, because the line that overwrites such a state may not match."""
 
     ranks: frozenset[int] = frozenset()
     hosts: frozenset[str] = frozenset()
@@ -39,49 +42,80 @@ class LineFilter:
             return False
         if self.hosts and line.host not in self.hosts:
             return False
-        return self.pattern is None or bool(self.pattern.search(line.text))
+        return self.pattern is None or (not line.is_state and bool(self.pattern.search(line.text)))
 
 
 def parse_line(raw: str, host_of_rank: Sequence[str]) -> Line:
     """Split a raw line into its prefix (rank, host, stream) and its text. `host_of_rank` has the host of each rank
-    by the placement; a host in the prefix takes precedence."""
+    by the placement; a host in the prefix takes precedence. A carriage return at the end makes it a state."""
     found = _PREFIX.match(raw)
     if not found:
         return Line(raw)
-    rank = int(found[1])
+    rank, text = int(found[1]), found[4]
     usual = host_of_rank[rank] if rank < len(host_of_rank) else None
-    return Line(found[4], rank, found[2] or usual, found[3] == "stderr")
+    is_state = text.endswith("\r")
+    return Line(text[:-1] if is_state else text, rank, found[2] or usual, found[3] == "stderr", is_state)
+
+
+def settle_states(lines: Iterable[Line], is_open: bool = False) -> Iterator[Line]:
+    """Yield the lines, with the final state of every progress bar as a plain line.
+
+    A state is final if only an empty line follows it, or if the output ends. With `is_open` the output goes on after
+    these lines, so the last states are not final yet."""
+    current: dict[tuple[int | None, bool], Line] = {}
+    for line in lines:
+        if line.is_state:
+            current[line.rank, line.is_error] = line
+        elif current and (state := current.pop((line.rank, line.is_error), None)) and not line.text:
+            line = replace(state, is_state=False)
+        yield line
+    if not is_open:
+        yield from (replace(state, is_state=False) for state in current.values())
+
+
+def without_states(lines: Iterable[Line], is_open: bool = False) -> Iterator[Line]:
+    """Yield the lines without the states of progress bars that were overwritten. `is_open` as in `settle_states`."""
+    return (line for line in settle_states(lines, is_open) if not line.is_state)
 
 
 class LineAssembler:
-    """Assembles chunks of bytes into whole lines. Of a progress bar, which is drawn with carriage returns, only
-    the last state is kept."""
+    """Assembles chunks of bytes into whole lines. A state of a rank's progress bar is a line that ends in a carriage
+    return. Of other text that was overwritten with carriage returns, only the last state is kept."""
 
     def __init__(self) -> None:
-        self._rest = b""
+        self._rest: list[bytes] = []
 
     def feed(self, chunk: bytes) -> Iterator[str]:
-        *whole, self._rest = (self._rest + chunk).split(b"\n")
-        for line in whole:
-            yield from _last_states(line)
+        if b"\n" not in chunk:
+            self._rest.append(chunk)
+            return
+        first, *whole, rest = chunk.split(b"\n")
+        for line in (b"".join((*self._rest, first)), *whole):
+            yield from _states(line)
+        self._rest = [rest]
 
     def flush(self) -> Iterator[str]:
-        if self._rest:
-            yield from _last_states(self._rest)
-            self._rest = b""
+        rest, self._rest = b"".join(self._rest), []
+        if rest:
+            yield from _states(rest)
 
 
-def _last_states(line: bytes) -> list[str]:
-    """Return the last state of a line that was overwritten with carriage returns.
+def _states(line: bytes) -> list[str]:
+    """Return the states of a line: every state of a rank with a carriage return at its end, and the final text.
 
-    horovodrun puts a prefix before every state, and may put the output of another rank in between. Then several
-    lines are returned."""
-    shown: list[tuple[str, str]] = []
-    for piece in line.decode("utf-8", "replace").rstrip("\r").split("\r"):
-        found = _PREFIX_ONLY.match(piece)
-        head = found[0] if found else shown[-1][0] if shown else ""
-        text = piece[len(head) :] if found else piece
-        if shown and shown[-1][0] == head:
-            shown.pop()
-        shown.append((head, text))
-    return [head + text for head, text in shown]
+    The supervisor ends each state of a rank with a carriage return and a newline. In an older log the states of a
+    progress bar are one line; each has a prefix, and those of several ranks may be mixed."""
+    text = line.decode("utf-8", "replace")
+    if "\r" not in text:
+        return [text]
+    found: list[str] = []
+    prefix = ""
+    for piece in text.removesuffix("\r").split("\r"):
+        match = _PREFIX_ONLY.match(piece)
+        if found and not (match or prefix):
+            found.pop()
+        prefix = match[0] if match else prefix
+        found.append((piece if match else prefix + piece) + "\r")
+    if not prefix or not text.endswith("\r"):
+        found[-1] = found[-1][:-1]
+    return found

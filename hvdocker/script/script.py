@@ -27,6 +27,7 @@ from hvdocker.jobs.steps import FetchJobs, StopJob
 from hvdocker.observe.state import HostSeen
 from hvdocker.plan.plan import CONTROLLER, Plan, Step
 from hvdocker.protocol.job import STOP_S
+from hvdocker.protocol.json_text import json_text
 from hvdocker.script import images, join
 from hvdocker.script.writer import ScriptWriter
 from hvdocker.script.writer import here_document as _here
@@ -234,7 +235,7 @@ def _write_job(writer: ScriptWriter, step: WriteJobFile, trust: Any) -> Iterator
     body = json.loads(step.content)
     for name in step.from_caller:
         body["env"][name] = f"@ENV {name}@"
-    yield f"content=$(cat <<'HVDOCKER_END'\n{json.dumps(body, ensure_ascii=False, indent=1)}\nHVDOCKER_END\n)"
+    yield f"content=$(cat <<'HVDOCKER_END'\n{json_text(body)}\nHVDOCKER_END\n)"
     for name in step.from_caller:
         yield f'value=$(json "${{{name}?}}"); content=${{content//"@ENV {name}@"/"$value"}}'
     write = host_folders.write_file(f"{step.folder}/{step.name}", step.is_shared)

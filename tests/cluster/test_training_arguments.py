@@ -14,6 +14,8 @@ WORDS = [
     "", " ", "two words", "  spaces  ", "'", '"', "it's", 'say "hi"', "$HOME", "${HOME}", "$(id)", "`id`",
     ";", "a;b", "&&", "|", "a\nb", "\n", "tab\there", "*", "?", "~", "\\", "\\n", "!", "#x", "--", "-x",
     "--flag=a b", "한국어", "naïve ☃ 🐳", "=", "{}", "[a]", "<in", ">out", "%s",
+    # Bytes that are not UTF-8, as Python reads them.
+    "caf\udce9", "\udcff",
 ]  # fmt: skip
 
 

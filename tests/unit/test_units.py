@@ -1,6 +1,6 @@
 import pytest
 
-from hvdocker.units import parse_bytes, parse_seconds, show_bytes, show_seconds
+from hvdocker.units import exact_size, parse_bytes, parse_seconds, show_bytes, show_seconds
 
 GIB = 1024**3
 
@@ -47,3 +47,9 @@ def test_times_as_people_write_them(text: str, seconds: float) -> None:
 @pytest.mark.parametrize("text", ["", "m", "-1", "10 min", "1h30m", "inf", "9" * 30])
 def test_what_is_no_time(text: str) -> None:
     assert parse_seconds(text) is None
+
+
+@pytest.mark.parametrize("text", ["16GB", "500MB", "3KB", "2TB", "1048577"])
+def test_a_size_is_written_with_its_unit_and_read_back(text: str) -> None:
+    size = parse_bytes(text)
+    assert size is not None and exact_size(size) == text

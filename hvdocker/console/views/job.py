@@ -6,7 +6,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from hvdocker.console.sanitize import sanitized_with_colours
+from hvdocker.console.output_screen import OutputScreen
+from hvdocker.console.sanitize import sanitized, sanitized_with_colours
 from hvdocker.console.style import RANK_COLOURS
 from hvdocker.jobs.outcome import remarks
 from hvdocker.protocol.job import JobRecord, RankEnd
@@ -16,23 +17,38 @@ from hvdocker.units import pluralize, show_bytes, show_seconds
 
 
 class JobView:
-    """Prints the output lines of a job, each line of a rank after a tag `rank@host`. If the placement is known, all
-    tags are padded to the widest one."""
+    """Shows the output lines of a job on a screen, each line of a rank after a tag `rank@host`. If the placement is
+    known, all tags are padded to the widest one. States of progress bars are shown below the lines."""
 
-    def __init__(self, console: Console, placement: Placement | None = None) -> None:
-        self._console = console
+    def __init__(self, screen: OutputScreen, placement: Placement | None = None) -> None:
+        self._screen = screen
         ranks = placement.host_of_rank() if placement else ()
         self._width = max((len(f"{rank}@{host}") for rank, host in enumerate(ranks)), default=0)
+        self._tags: dict[tuple[int, str | None], str] = {}
 
     def __call__(self, line: Line) -> None:
+        owner = (line.rank, line.is_error)
+        if line.is_state:
+            self._screen.set_state(owner, self._text(line))
+        elif line.rank is None or "\x1b" in line.text:
+            self._screen.add_line(self._screen.render(self._text(line)), owner)
+        else:
+            # rich takes too long for the lines of a job that prints many.
+            self._screen.add_line(self._tag(line.rank, line.host) + sanitized(line.text), owner)
+
+    def _text(self, line: Line) -> Text:
         if line.rank is None:
-            self._console.print(Text(line.text, style="quiet"))
-            return
+            return Text(line.text, style="quiet")
         tag = f"{line.rank}@{line.host or '?'}"
         text = Text(f"{tag:<{self._width}} ", style=RANK_COLOURS[line.rank % len(RANK_COLOURS)])
         text.append("│ ", style="quiet")
-        text.append_text(with_colours(line.text))
-        self._console.print(text)
+        return text.append_text(with_colours(line.text))
+
+    def _tag(self, rank: int, host: str | None) -> str:
+        """Return the rendered tag of a rank."""
+        if (rank, host) not in self._tags:
+            self._tags[rank, host] = self._screen.render(self._text(Line("", rank, host)))
+        return self._tags[rank, host]
 
 
 def with_colours(line: str) -> Text:

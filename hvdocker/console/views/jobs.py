@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -12,14 +13,16 @@ from hvdocker.jobs.jobs import JobsReport, ListedJob, QueueEntry
 from hvdocker.units import show_seconds
 
 _STYLES = {"running": "good", "failed": "what"}
+# Columns that a narrow terminal does not show.
+_LEFT_OUT_FIRST = ("for", "started", "owner", "ranks", "script", "cluster", "at", "hosts")
 
 
 def show_jobs(console: Console, report: JobsReport, now: float) -> None:
     if report.jobs:
         clusters = {job.cluster for job in report.jobs} - {report.inventory.cluster}
-        console.print(_history(report.jobs, now, has_clusters=bool(clusters)))
-    else:
-        console.print(Text("no jobs", style="quiet"))
+        console.print(_history(report.jobs, now, bool(clusters), console.width))
+    elif report.has_seen_hosts:
+        console.print(Text(f"no jobs{report.seen_text}", style="quiet"))
     if report.left_out:
         console.print(Text(f"{report.left_out} older ones are left out: --all shows them", style="quiet"))
     if report.queue:
@@ -28,8 +31,8 @@ def show_jobs(console: Console, report: JobsReport, now: float) -> None:
         for waiting in report.queue:
             table.add_row(*_queue_row(waiting))
         console.print(table)
-    else:
-        console.print(Text("nobody waits for slots", style="quiet"))
+    elif report.has_seen_hosts:
+        console.print(Text(f"nobody waits for slots{report.seen_text}", style="quiet"))
     _show_unreachable(console, report)
 
 
@@ -52,31 +55,46 @@ def _table(*columns: str) -> Table:
     return table
 
 
-def _history(jobs: Sequence[ListedJob], now: float, has_clusters: bool) -> Table:
-    """Return the table of jobs. `has_clusters` adds a column with the cluster of each job."""
-    table = Table(box=None, pad_edge=False, header_style="quiet")
-    for column in ("job", "state", "exit", "ranks", "hosts", "started", "for", "owner", "script"):
-        table.add_column(column, justify="right" if column in ("exit", "ranks") else "left")
-    for column in (*(("cluster",) if has_clusters else ()), "at"):
-        table.add_column(column)
-    for job in jobs:
-        cluster = (job.cluster,) if has_clusters else ()
-        table.add_row(*_job_row(job, now), *cluster, job.host or Text("home", style="quiet"))
+def _history(jobs: Sequence[ListedJob], now: float, has_clusters: bool, width: int) -> Table:
+    """Return the table of jobs. `has_clusters` adds a column with the cluster of each job. On a terminal of less
+    `width`, columns are left out, so that no id, host name or exit code is cut."""
+    rows = [_job_row(job, now) for job in jobs]
+    columns = [name for name in rows[0] if has_clusters or name != "cluster"]
+    widths = {name: max(len(name), *(_needed(row[name], name) for row in rows)) + 2 for name in columns}
+    for name in _LEFT_OUT_FIRST:
+        if name in columns and sum(widths[kept] for kept in columns) > width:
+            columns.remove(name)
+    needed = sum(widths[name] for name in columns)
+    # rich cuts the cells of a table that is wider than the terminal, unless the table has a width of its own.
+    table = Table(box=None, pad_edge=False, header_style="quiet", width=needed if needed > width else None)
+    for name in columns:
+        is_number = name in ("exit", "ranks")
+        table.add_column(name, justify="right" if is_number else "left", no_wrap=name != "hosts")
+    for row in rows:
+        table.add_row(*(row[name] for name in columns))
     return table
 
 
-def _job_row(job: ListedJob, now: float) -> tuple[str | Text, ...]:
-    return (
-        job.job,
-        Text(job.state, style=_STYLES.get(job.state, "default")),
-        "" if job.exit_code is None else str(job.exit_code),
-        _ranks(job),
-        ", ".join(f"{share.host}:{share.slots}" for share in job.placement.shares),
-        f"{_ago(max(0.0, now - job.created))} ago" if job.created else "",
-        show_seconds(job.seconds) if job.seconds is not None else "",
-        job.owner,
-        job.script,
-    )
+def _needed(cell: str | Text, column: str) -> int:
+    """Return how many columns of the terminal a cell needs. Only a list of hosts may be wrapped, between hosts."""
+    words = str(cell).split(" ") if column == "hosts" else [str(cell)]
+    return max(map(cell_len, words))
+
+
+def _job_row(job: ListedJob, now: float) -> dict[str, str | Text]:
+    return {
+        "job": job.job,
+        "state": Text(job.state, style=_STYLES.get(job.state, "default")),
+        "exit": "" if job.exit_code is None else str(job.exit_code),
+        "ranks": _ranks(job),
+        "hosts": ", ".join(f"{share.host}:{share.slots}" for share in job.placement.shares),
+        "started": f"{_ago(max(0.0, now - job.created))} ago" if job.created else "",
+        "for": show_seconds(job.seconds) if job.seconds is not None else "",
+        "owner": job.owner,
+        "script": job.script,
+        "cluster": job.cluster,
+        "at": job.host or Text("home", style="quiet"),
+    }
 
 
 def _ranks(job: ListedJob) -> str:

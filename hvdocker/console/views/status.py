@@ -8,7 +8,7 @@ from rich.text import Text
 
 from hvdocker import names
 from hvdocker.cluster.status import HostStatus, StatusReport
-from hvdocker.units import show_seconds
+from hvdocker.units import pluralize, show_seconds
 
 
 def show_status(console: Console, report: StatusReport, now: float) -> None:
@@ -21,7 +21,11 @@ def show_status(console: Console, report: StatusReport, now: float) -> None:
         table.add_row(*_host_row(host))
     console.print(table)
     if not report.jobs:
-        console.print(Text("no jobs", style="quiet"))
+        seen = [host for host in report.hosts if host.seen]
+        # Of a host that does not answer nothing is known.
+        where = "" if len(seen) == len(report.hosts) else f" on {len(seen)} of {pluralize(len(report.hosts), 'host')}"
+        if seen:
+            console.print(Text(f"no jobs{where}", style="quiet"))
         return
     jobs = Table(box=None, pad_edge=False, header_style="quiet")
     for column in ("job", "state", "ranks", "hosts", "owner", "started"):

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from hvdocker.inventory.redact import HIDDEN
+from hvdocker.protocol.json_text import json_text
 from hvdocker.protocol.placement import Placement, Share
 from hvdocker.secret import SecretSource
 
@@ -212,7 +213,7 @@ class Capsule:
         }
 
     def text(self) -> str:
-        return json.dumps(self.as_json(), ensure_ascii=False, indent=1) + "\n"
+        return json_text(self.as_json()) + "\n"
 
     @staticmethod
     def read(text: str) -> Capsule | None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from hvdocker import names
 from hvdocker.env import Env
-from hvdocker.errors import HvdockerError, UsageProblem
+from hvdocker.errors import HvdockerError, UsageProblem, raise_all
 from hvdocker.events import Event
 from hvdocker.inventory.locate import Located
 from hvdocker.jobs.capsule.capsule import (
@@ -137,8 +137,13 @@ def _from_hosts(
         with connected(env, located, must_all=False) as session:
             from hvdocker.observe.hosts import partial_state
 
-            state, _ = partial_state(located.inventory, session.links, False, session.links)
-            return {word: find_capsule_on_hosts(session, state, word, known) for word, known in wanted.items()}
+            state, failed = partial_state(located.inventory, session.links, False, session.links)
+            try:
+                return {word: find_capsule_on_hosts(session, state, word, known) for word, known in wanted.items()}
+            except UsageProblem:
+                # The job may be on a host that could not be asked.
+                raise_all("some hosts cannot be reached", [*session.failed.values(), *failed.values()])
+                raise
     except HvdockerError as error:
         if None in wanted.values():
             raise

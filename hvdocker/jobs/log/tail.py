@@ -9,7 +9,7 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
 from hvdocker.launchers.horovod_output import without_launcher_traceback
-from hvdocker.protocol.output import Line, LineAssembler, LineFilter, parse_line
+from hvdocker.protocol.output import Line, LineAssembler, LineFilter, parse_line, without_states
 from hvdocker.protocol.placement import Placement
 
 if TYPE_CHECKING:
@@ -58,9 +58,8 @@ def read_tail(
     while True:
         pieces = _pieces(link, container, asked, since)
         is_whole = len(pieces) < asked
-        found = [
-            line for line in without_launcher_traceback(_lines(pieces, placement, is_open)) if wanted.matches(line)
-        ]
+        lines = without_states(_lines(pieces, placement, is_open), is_open)
+        found = [line for line in without_launcher_traceback(lines) if wanted.matches(line)]
         last = pieces[-1].second if pieces else 0.0
         has_last_second = any(piece.second < last for piece in pieces[:1])
         if is_whole or (len(found) >= count and has_last_second):

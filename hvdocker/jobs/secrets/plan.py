@@ -114,8 +114,9 @@ def _workers(master: ContainerSeen, seen: ContainersByHost) -> Iterator[tuple[st
 def steps_for_ended_jobs(placed: Mapping[str, HostPlan], state: ClusterState) -> list[Step]:
     """Return the steps with which the next `train` removes secrets that ended jobs may have left.
 
-    Secrets are left in containers if the head died, or if a host was unreachable when the job ended."""
-    ended = [master for master in state.masters() if master.secrets and not master.is_running]
+    Secrets are left in containers if the head died, or if a host was unreachable when the job ended. A job that is
+    paused or about to be restarted has not ended."""
+    ended = [master for master in state.masters() if master.secrets and not master.is_living]
     emptied: list[Step] = [
         OverwriteSecrets(state.host_of(master), master.name, master.job, master.secrets)
         for master in ended

@@ -137,6 +137,16 @@ def test_a_head_that_is_gone_is_named_and_what_is_left_is_brought_home(desk: Des
     assert desk.has_gone_for_logs
 
 
+def test_the_last_lines_of_the_failed_rank_are_there_though_only_others_printed_since(desk: Desk) -> None:
+    """It printed before the last lines with which `attach` begins."""
+    engine = LogEngine(is_running=True, exit_code=1, files={"/run/hvdocker/record.json": json.dumps(RECORD).encode()})
+    engine.log = [(0, b"[1]<stderr>:my last words\n")]
+    engine.log += [(n // 10, f"[0]<stdout>:line {n}\n".encode()) for n in range(10, 10 + 10 * LAST_LINES)]
+    report = desk.attach(LogLink("a", logged=engine))
+    assert report.last_lines[1] == ("my last words",)
+    assert report.last_lines[0][-1] == f"line {9 + 10 * LAST_LINES}"
+
+
 def test_a_desk_that_is_cut_off_itself_is_told_that_the_job_goes_on(desk: Desk) -> None:
     with pytest.raises(HostUnreachable) as caught:
         desk.attach(LogLink("a", logged=CutOff(is_running=True)))

@@ -1,5 +1,6 @@
 """A job that is taken down while it is watched, at whatever moment: its container is gone."""
 
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,7 @@ from requests import Response
 from hvdocker.errors import ExitCode, HvdockerError, JobStopped
 from hvdocker.inventory.locate import Located
 from hvdocker.jobs import job_container
-from hvdocker.jobs.fetch import save_log
+from hvdocker.jobs.log.save import save_log
 from hvdocker.jobs.log.tail import read_tail
 from hvdocker.jobs.outcome import JobEnd
 from hvdocker.protocol.output import LineFilter
@@ -125,3 +126,22 @@ def test_an_engine_that_refuses_for_other_reasons_is_told_as_before() -> None:
 def test_a_job_that_ended_without_a_record_is_not_taken_down(link: LogLink) -> None:
     link.logged.exit_code = 1
     assert job_container.read_job_end(link, NAME) == JobEnd(None, 1)
+
+
+def test_a_log_whose_beginning_the_engine_dropped_says_so_in_its_first_line(tmp_path: Path) -> None:
+    engine = LogEngine(log=[(0, b"[0]<stdout>:line 8\n"), (1, b"[0]<stdout>:line 9\n")])
+    record = {"job": "train-abcd", "state": "succeeded", "started": 1, "finished": 2, "output_lines": 10}
+    engine.files["/run/hvdocker/record.json"] = json.dumps(record).encode()
+    here = Located(inventory("hosts: [a]"), tmp_path / "inventory.yaml")
+    log = here.jobs / "train-abcd" / "logs" / "output.log"
+    saved = save_log(here, "train-abcd", link_to(engine), NAME)
+    assert saved.missing.startswith("the first 8 lines of the output are missing")
+    assert log.read_text().splitlines() == [
+        f"hvdocker: {saved.missing}",
+        "[0]<stdout>:line 8",
+        "[0]<stdout>:line 9",
+    ]
+    assert [path.name for path in log.parent.iterdir()] == ["output.log"]
+    engine.files["/run/hvdocker/record.json"] = json.dumps({**record, "output_lines": 2}).encode()
+    assert save_log(here, "train-abcd", link_to(engine), NAME).missing == ""
+    assert log.read_text() == "[0]<stdout>:line 8\n[0]<stdout>:line 9\n"

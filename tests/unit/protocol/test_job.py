@@ -1,4 +1,5 @@
 import json
+import os
 from dataclasses import replace
 
 import pytest
@@ -46,6 +47,16 @@ def test_job_json_as_a_whole() -> None:
             "rules": [],
         },
     }
+
+
+def test_bytes_that_are_not_utf_8_arrive_in_the_rank_unchanged() -> None:
+    """An argument, a variable, the name of the script: Python has such a byte as a surrogate."""
+    odd = os.fsdecode(b"caf\xe9 \xff \xed\x95\x9c")
+    text = replace(SPEC, command=("python", odd), env={"ODD": odd}, workdir=f"/train/{odd}").for_host("a")
+    # As the controller writes it, and as the container reads it.
+    told = json.loads(text.encode("utf-8").decode("utf-8"))
+    assert {told["command"][1], told["env"]["ODD"]} == {odd}
+    assert os.fsencode(told["workdir"]) == b"/train/caf\xe9 \xff \xed\x95\x9c"
 
 
 def test_a_host_is_told_the_devices_of_its_ranks() -> None:

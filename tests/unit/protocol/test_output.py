@@ -2,7 +2,7 @@ import random
 
 import pytest
 
-from hvdocker.protocol.output import Line, LineAssembler, parse_line
+from hvdocker.protocol.output import Line, LineAssembler, parse_line, settle_states, without_states
 
 HOSTS = ("b", "a", "a")
 
@@ -57,18 +57,49 @@ def test_flush_hands_out_the_rest_once() -> None:
     assert list(assembler.flush()) == []
 
 
+def lines_of(raw: bytes) -> list[Line]:
+    return [parse_line(line, HOSTS) for line in assembled(raw)]
+
+
 def test_of_a_progress_bar_the_last_state_counts() -> None:
-    raw = b"[0]<stdout>:10%\r[0]<stdout>:50%\r[0]<stdout>:100%\n"
-    assert parse_line(assembled(raw)[-1], HOSTS) == Line("100%", 0, "b")
+    older = b"[0]<stdout>:10%\r[0]<stdout>:50%\r[0]<stdout>:100%\n"
+    for raw in (older, older.replace(b"\r", b"\r\n")):
+        assert lines_of(raw)[0] == Line("10%", 0, "b", is_state=True)
+        assert list(without_states(lines_of(raw))) == [Line("100%", 0, "b")]
 
 
 def test_a_progress_bar_of_one_rank_does_not_swallow_the_lines_of_another() -> None:
     """horovodrun ends a piece at a carriage return too, and puts the prefix before every piece."""
-    raw = b"[0]<stdout>:10%\r[1]<stdout>:hello\n[0]<stdout>:20%\r[0]<stdout>:done\n"
-    lines = [parse_line(line, HOSTS) for line in assembled(raw)]
-    assert Line("hello", 1, "a") in lines
-    assert Line("done", 0, "b") in lines
-    assert not [line for line in lines if "<stdout>" in line.text]
+    older = b"[0]<stdout>:10%\r[1]<stdout>:hello\n[0]<stdout>:20%\r[0]<stdout>:done\n"
+    for raw in (older, older.replace(b"\r", b"\r\n")):
+        assert list(without_states(lines_of(raw))) == [Line("hello", 1, "a"), Line("done", 0, "b")]
+
+
+def test_a_state_that_nothing_overwrites_is_final() -> None:
+    """A newline alone overwrites nothing, and neither does the end of the output."""
+    raw = b"[0]<stdout>:100%\r\n[0]<stdout>:\n[1]<stderr>:5%\r\n"
+    assert list(settle_states(lines_of(raw))) == [
+        Line("100%", 0, "b", is_state=True),
+        Line("100%", 0, "b"),
+        Line("5%", 1, "a", is_error=True, is_state=True),
+        Line("5%", 1, "a", is_error=True),
+    ]
+    assert list(without_states(lines_of(raw), is_open=True)) == [Line("100%", 0, "b")]
+
+
+def test_lines_of_a_rank_that_end_as_on_windows_all_stay() -> None:
+    raw = b"[0]<stdout>:one\r\n[0]<stdout>:\n[0]<stdout>:two\r\n[0]<stdout>:\n"
+    assert [line.text for line in without_states(lines_of(raw))] == ["one", "two"]
+
+
+def test_a_long_output_without_a_newline_is_joined_once() -> None:
+    """It was joined again at every chunk: 16 MB took 12 s."""
+    assembler = LineAssembler()
+    chunks = [b"x" * 1000] * 2000
+    for chunk in chunks:
+        assert list(assembler.feed(chunk)) == []
+    assert all(held is chunk for held, chunk in zip(assembler._rest, chunks, strict=True))
+    assert [len(line) for line in assembler.feed(b"\n")] == [2_000_000]
 
 
 def test_where_the_chunks_are_cut_makes_no_difference() -> None:

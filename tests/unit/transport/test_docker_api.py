@@ -6,6 +6,7 @@ from typing import Any
 
 import docker.errors
 import pytest
+import urllib3.exceptions
 
 from hvdocker.transport.docker_api import EngineClient, engine_client
 
@@ -28,6 +29,9 @@ class Packets(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         packet = self.packets.pop(0) if self.packets else b""
+        if len(packet) > len(buffer):
+            self.packets.insert(0, packet[len(buffer) :])
+            packet = packet[: len(buffer)]
         buffer[: len(packet)] = packet
         return len(packet)
 
@@ -119,3 +123,24 @@ def test_a_command_that_cannot_be_started_is_an_error(stream: bool) -> None:
     engine, _ = client([b"HTTP/1.1 409 Conflict\r\nContent-Length: %d\r\n\r\n" % len(told) + told])
     with pytest.raises(docker.errors.APIError, match="is not running"):
         engine.exec_start("e1", stream=stream)
+
+
+def test_a_log_is_cut_into_its_pieces_wherever_it_arrives_in_packets() -> None:
+    told = frame(1, b"one\n") + frame(2, b"two\n") + frame(1, b"") + frame(1, b"x" * 70_000)
+    head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+    chunks = [told[at : at + 5000] for at in range(0, len(told), 5000)]
+    body = head + b"".join(b"%x\r\n%s\r\n" % (len(chunk), chunk) for chunk in chunks) + b"0\r\n\r\n"
+    for size in (7, 1000, 4096):
+        engine, _ = client([body[at : at + size] for at in range(0, len(body), size)])
+        response = engine._get(engine._url("/containers/c/logs"), stream=True)
+        pieces = list(engine._multiplexed_response_stream_helper(response))
+        assert pieces == [b"one\n", b"two\n", b"x" * 70_000]
+
+
+def test_a_log_whose_connection_breaks_is_an_error() -> None:
+    head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+    engine, _ = client([head + b"c\r\n" + frame(1, b"one\n") + b"\r\n"])
+    pieces = engine._multiplexed_response_stream_helper(engine._get(engine._url("/containers/c/logs"), stream=True))
+    assert next(pieces) == b"one\n"
+    with pytest.raises(urllib3.exceptions.ProtocolError):
+        next(pieces)

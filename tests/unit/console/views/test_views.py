@@ -1,13 +1,15 @@
 """Plans, jobs and states as plain text."""
 
+import io
 from dataclasses import replace
 
 import pytest
 
 from hvdocker.cluster.status import HostStatus, JobStatus, StatusReport
 from hvdocker.cluster.steps import StartContainer
+from hvdocker.console.output_screen import OutputScreen
 from hvdocker.console.progress import Progress
-from hvdocker.console.style import err, out
+from hvdocker.console.style import _THEME, SanitizedConsole, err, out
 from hvdocker.console.views.exec_output import HostView
 from hvdocker.console.views.job import JobView, show_summary
 from hvdocker.console.views.jobs import show_jobs
@@ -74,11 +76,13 @@ def test_why_slots_were_placed_so(said) -> None:
 
 
 def test_every_ranks_lines(said) -> None:
-    view = JobView(out(), PLACEMENT)
+    screen = OutputScreen(out())
+    view = JobView(screen, PLACEMENT)
     view(Line("launching"))
     view(Line("[red]loss[/] 0.5", 0, "b"))
     view(Line("x", 2, "gpu-a"))
     view(Line("y", 9, None))
+    screen.close()
     assert said() == ["launching", "0@b     │ [red]loss[/] 0.5", "2@gpu-a │ x", "9@?     │ y"]
 
 
@@ -154,6 +158,18 @@ def test_locks(said) -> None:
     shown = report.as_json()["hosts"]
     assert [host["state"] for host in shown] == ["free", "held", "stale", "unreachable"]
     assert "b0b" not in str(shown) and shown[2]["held_by"]["stale"] is True
+
+
+def test_no_id_is_cut_on_a_narrow_terminal() -> None:
+    two = Placement((Share("gpu-node-17", 1), Share("gpu-node-18", 1)))
+    job = ListedJob("finetune-llama-abcd", "lab", "ada", "failed", two, "gpu-node-17", 9.0, 60.0, "train.py", 139)
+    for width in (20, 40, 60, 80):
+        file = io.StringIO()
+        console = SanitizedConsole(file=file, width=width, theme=_THEME, soft_wrap=True)
+        show_jobs(console, JobsReport(inventory("hosts: [a, b]"), (job,), ()), now=160.0)
+        text = file.getvalue()
+        assert "finetune-llama-abcd" in text and "139" in text and "…" not in text, width
+        assert width < 80 or ("gpu-node-17:1" in text and "gpu-node-18:1" in text)
 
 
 def test_the_history_of_jobs(said) -> None:

@@ -167,6 +167,40 @@ def test_a_line_of_ours_goes_between_lines() -> None:
         os.close(fd)
 
 
+def passed_on(*writes: bytes) -> list[bytes]:
+    """What a relay passes on after every write of the command."""
+    source, feed = os.pipe()
+    reader, target = os.pipe()
+    relay = Relay(source, target, Masker(()))
+    found = []
+    for data in writes:
+        os.write(feed, data)
+        relay.turn()
+        while relay.is_writing:
+            relay.turn()
+        os.write(target, b"|")
+        found.append(os.read(reader, 1 << 16).removesuffix(b"|"))
+    for fd in (source, feed, reader, target):
+        os.close(fd)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("writes", "passed"),
+    [
+        # tqdm: the launcher would hold each state back until the next one.
+        ((b"\r10%", b"\r20%", b"\r30%\n"), [b"\r10%\r", b"20%\r", b"30%\n"]),
+        ((b"\r100%", b"\n", b"next"), [b"\r100%\r", b"100%\n", b"next"]),
+        ((b"10%\r", b"20%\r", b"done\n"), [b"10%\r", b"20%\r", b"done\n"]),
+        ((b"\r1", b"0%", b"\r", b"20%\n"), [b"\r1\r", b"10%\r", b"", b"20%\n"]),
+        ((b"half", b" a line\n"), [b"half", b" a line\n"]),
+        ((b"\r" + b"x" * 2000, b"y\n"), [b"\r" + b"x" * 2000, b"y\n"]),
+    ],
+)
+def test_a_state_of_a_progress_bar_is_ended_when_it_is_written(writes: tuple[bytes, ...], passed: list[bytes]) -> None:
+    assert passed_on(*writes) == passed
+
+
 def test_a_relay_without_a_reader_goes_on_reading() -> None:
     source, feed = os.pipe()
     reader, target = os.pipe()

@@ -95,6 +95,26 @@ def test_pieces_that_were_written_in_another_order_than_they_were_stamped() -> N
     ]
 
 
+def test_an_engine_that_begins_a_new_log_file_and_goes_back_tells_nothing_twice() -> None:
+    """Seen with Docker 20.10: what was read of the new file came once more."""
+    older = [at(1, f"old {n}\n", n) for n in range(5)]
+    newer = [at(second, f"new {n}\n", n) for second in range(2, 30) for n in range(5)]
+    told = read(Engine([*older, *newer[:60], *newer]))
+    assert told == [piece.partition(b" ")[2] for piece in (*older, *newer)]
+
+
+def test_a_clock_that_was_set_back_loses_no_line() -> None:
+    log = [
+        at(40, "before\n"),
+        at(41, "before\n"),
+        at(42, "before\n"),
+        at(43, "x\n"),
+        at(1, "after\n"),
+        at(2, "after\n"),
+    ]
+    assert len(read(Engine(log))) == len(log)
+
+
 def test_old_pieces_that_the_engine_dropped_meanwhile_are_not_missed() -> None:
     engine = Engine(LOG, [4])
     reading = LogReader(Link(engine), "job", lambda now: False, lambda error: Link(engine))

@@ -90,6 +90,9 @@ def test_what_ended_jobs_may_have_left() -> None:
         ended("killed-cccc", '{"a":1,"b":1}', 137),
         ended("never-dddd", '{"a":1}', None, state="created"),
         ended("running-eeee", '{"a":1,"b":1}', None, state="running"),
+        # They need their secrets still.
+        ended("paused-gggg", '{"a":1,"b":1}', None, state="paused"),
+        ended("again-hhhh", '{"a":1,"b":1}', None, state="restarting"),
         master("plain-ffff", '{"a":1,"b":2}', "exited"),
     )
     state = state_of(host_seen("a", containers=jobs), host_seen("b"), host_seen("c"))

@@ -207,3 +207,15 @@ def test_the_order_is_what_a_connection_offers(transport: paramiko.Transport) ->
     options = transport.get_security_options()
     assert options.ciphers[0] == "aes128-gcm@openssh.com"
     assert options.kex[0].startswith("curve25519-sha256")
+
+
+def test_a_channel_is_read_as_it_fills_as_the_reader_of_logs_needs() -> None:
+    """The SDK reads from `makefile`, and asks the file for its channel."""
+    opened = channel.HostChannel(1)
+    reader = opened.makefile("rb")
+    opened.in_buffer.feed(b"5\r\nhello")
+    assert (reader.readline(), reader.read1(1 << 16), reader.channel) == (b"5\r\n", b"hello", opened)
+    opened.in_buffer.close()
+    assert reader.read1(1 << 16) == b""
+    reader.close()
+    assert not opened.closed

@@ -10,12 +10,18 @@ from inside.rank.masking import Masker
 
 # A pipe that polls as writable accepts this much without blocking.
 MAX_WRITE = select.PIPE_BUF
+# A longer state of a progress bar is passed on as it comes.
+MAX_STATE_BYTES = 1024
 
 
 class Relay:
     """Copies from the command's pipe (`source`) to our own stdout or stderr (`target`). `keep` is called with the
     same masked data. `is_between_lines`: the last byte that was taken ended a line. `read_bytes` counts the bytes
-    read from the command."""
+    read from the command.
+
+    The launcher forwards text only when a newline or a carriage return ends it. Many progress bars write the
+    carriage return first (CR 50%). Then each state would be seen only when the next one comes. So the relay moves
+    the carriage return behind the state (50% CR)."""
 
     def __init__(self, source: int, target: int, masker: Masker, keep: Callable[[bytes], object] = len) -> None:
         self._source = source
@@ -25,6 +31,9 @@ class Relay:
         self._pending = b""
         self._has_ended = False
         self._is_heard = True
+        # Whether the current line has a carriage return, and its last state if that was sent with one of ours.
+        self._is_overwritten = False
+        self._state = b""
         self.is_between_lines = True
         self.read_bytes = 0
 
@@ -76,9 +85,22 @@ class Relay:
         if not data:
             return
         self._keep(data)
-        self.is_between_lines = data.endswith((b"\n", b"\r"))
+        data = self._with_ended_state(data)
+        if data:
+            self.is_between_lines = data.endswith((b"\n", b"\r"))
         if self._is_heard:
             self._pending += data
+
+    def _with_ended_state(self, data: bytes) -> bytes:
+        """Return the data with a carriage return behind an unfinished state of a progress bar. If the command goes
+        on with a state that was sent before, the whole state is sent again."""
+        if self._state:
+            data = data[1:] if data.startswith(b"\r") else self._state + data
+        _, newline, line = data.rpartition(b"\n")
+        self._is_overwritten = b"\r" in line or (self._is_overwritten and not newline)
+        state = line.rpartition(b"\r")[2] if self._is_overwritten else b""
+        self._state = state if len(state) <= MAX_STATE_BYTES else b""
+        return data + b"\r" if self._state else data
 
     def _write(self) -> None:
         try:

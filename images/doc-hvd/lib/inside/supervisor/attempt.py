@@ -116,6 +116,7 @@ class Attempt:
         self._pump = LauncherOutput(context.loop, child, self._report, self._hear, host_prefix, self._on_line)
         context.loop.add(self._watch)
         code = self._pump.run()
+        context.record.output_lines += self._pump.lines
         self._watch.close()
         was_stopped = self._pump.was_stopped
         return Outcome(code, was_stopped, self._was_hung, self._was_given_up, self._is_killed)

@@ -9,6 +9,7 @@ from inside.protocol.marks import Mark, MarkFilter
 from inside.runtime.child import Child
 from inside.runtime.loop import Loop
 from inside.supervisor.line_splitter import LineSplitter
+from inside.supervisor.progress_states import StateWriter
 
 # How long to read on after the launcher has ended, while another process holds its pipes open silently.
 DRAIN_SILENCE_S = 0.5
@@ -18,7 +19,8 @@ class LauncherOutput:
     """Reads and forwards the output of one run of the launcher; until the run ends, the event loop calls
     `due` and `tick`. `report` gets the marks (JSON messages from rank wrappers), `hear` the lines of ranks,
     `on_line` the launcher's own lines. `host_prefix` rewrites the prefix that the launcher puts before a
-    rank's line, to show the host."""
+    rank's line, to show the host. `lines` counts the lines that were written to the container's log; it is
+    complete when `run` returns."""
 
     def __init__(
         self,
@@ -30,16 +32,19 @@ class LauncherOutput:
         on_line: Callable[[str], None] = lambda line: None,
     ) -> None:
         self.was_stopped = False
+        self.lines = 0
         self._loop = loop
         self._child = child
         self._stops = loop.stop_requests
         self._heard = time.monotonic()
         self._filters: dict[int, MarkFilter] = {}
         self._lines: dict[int, LineSplitter] = {}
+        self._writers: dict[int, StateWriter] = {}
         for stream, out in ((child.process.stdout, 1), (child.process.stderr, 2)):
             if stream is not None:
                 lines = self._lines[stream.fileno()] = LineSplitter(hear, on_line)
-                self._filters[stream.fileno()] = MarkFilter(partial(forward, out, lines), report, host_prefix)
+                writer = self._writers[stream.fileno()] = StateWriter(out)
+                self._filters[stream.fileno()] = MarkFilter(partial(forward, writer, lines), report, host_prefix)
 
     def run(self) -> int:
         """Wait until the launcher has ended and all its output is read; return its exit code."""
@@ -68,11 +73,15 @@ class LauncherOutput:
 
     def due(self) -> float | None:
         wait_ms = self._child.wait_ms()
-        return None if wait_ms is None else time.monotonic() + wait_ms / 1000
+        end = None if wait_ms is None else time.monotonic() + wait_ms / 1000
+        times = [end, *(writer.due() for writer in self._writers.values())]
+        return min((planned for planned in times if planned is not None), default=None)
 
     def tick(self) -> None:
-        """Forward stop requests to the launcher: the first ends it with grace, the second kills it. Once it
-        has ended, stop requests are ignored."""
+        """Write the states of progress bars whose time has come. Forward stop requests to the launcher: the first
+        ends it with grace, the second kills it. Once it has ended, stop requests are ignored."""
+        for writer in self._writers.values():
+            writer.tick()
         if self._child.has_ended():
             return
         while self._stops < self._loop.stop_requests:
@@ -95,11 +104,13 @@ class LauncherOutput:
     def _close(self, fd: int) -> None:
         self._loop.unwatch(fd)
         self._filters.pop(fd).close()
+        writer = self._writers.pop(fd)
+        writer.close()
+        self.lines += writer.lines
         self._lines.pop(fd).close()
 
 
-def forward(fd: int, lines: LineSplitter, data: bytes) -> None:
-    """Write all data to `fd` at once, without Python's buffers, and feed it to `lines`."""
+def forward(writer: StateWriter, lines: LineSplitter, data: bytes) -> None:
+    """Pass a piece of output on to the container's log, and to `lines`."""
     lines.feed(data)
-    while data:
-        data = data[os.write(fd, data) :]
+    writer.write(data)

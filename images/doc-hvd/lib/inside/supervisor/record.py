@@ -41,7 +41,8 @@ class AttemptRecord:
 
 class Record:
     """The state of a job, as written to record.json; the event loop calls `due` and `tick`. The exit code of
-    the master container, not this file, is the final word on how the job ended."""
+    the master container, not this file, is the final word on how the job ended. `output_lines` counts the lines
+    of all runs of the launcher: who reads the engine's log, which is bounded, can tell whether it is whole."""
 
     def __init__(self, job: Job, layout: Layout, versions: Mapping[str, str]) -> None:
         self.attempts: list[AttemptRecord] = []
@@ -50,6 +51,7 @@ class Record:
         self.failing_hosts: Sequence[DroppedHost] = ()
         self.stopped_by: MatchedLine | None = None
         self.hang: Mapping[str, Any] | None = None  # Any: JSON
+        self.output_lines = 0
         self._job = job
         self._versions = dict(versions)
         self._paths = (layout.record, paths.logs_folder(job.name, layout.run) / "record.json")
@@ -124,5 +126,6 @@ class Record:
             "struck": [one.as_json() for one in self.failing_hosts],
             "stopped_by_rule": self.stopped_by.as_json() if self.stopped_by else None,
             "hang": self.hang,
+            "output_lines": self.output_lines,
             "versions": self._versions,
         }

@@ -1,0 +1,166 @@
+"""Write the output of a job to stdout: lines in batches, and on a terminal the current states of progress bars below
+them, one row for each rank.
+
+A job may print more lines than can be written one by one. So lines that come soon after each other are written at
+once, by a thread if no further line comes."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from rich.console import Console
+from rich.text import Text
+
+# The shortest time between two writes. The terminal is redrawn this often.
+INTERVAL_S = 0.1
+# Without a terminal a state that stands still this long becomes a line.
+STILL_S = 10.0
+MAX_ROWS = 12
+
+
+@dataclass
+class _State:
+    """The current state of a progress bar, and since when it stands."""
+
+    text: Text
+    since: float
+    is_written: bool = False
+
+
+class OutputScreen:
+    """Writes lines, and the states of progress bars by their owner (a rank and its stream).
+
+    A terminal shows the states below the lines. Otherwise a state is written as a line if it stands still."""
+
+    def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
+        self._console = console
+        self._clock = clock
+        self._is_live = console.is_terminal and not console.is_dumb_terminal
+        self._lock = threading.RLock()
+        self._lines: list[str] = []
+        self._states: dict[Hashable, _State] = {}
+        self._is_stale = False
+        self._rows = 0
+        self._next = 0.0
+        self._failure: Exception | None = None
+        self._wake = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._is_closed = False
+
+    def render(self, text: Text) -> str:
+        """Return the text as the console would print it, without a newline at its end."""
+        with self._console.capture() as capture:
+            self._console.print(text, end="")
+        return capture.get()
+
+    def add_line(self, line: str, owner: Hashable = None) -> None:
+        """Write a rendered line, which overwrites the state of its owner."""
+        with self._lock:
+            self._lines.append(line)
+            self._is_stale |= self._states.pop(owner, None) is not None
+            self._write_in_time()
+
+    def set_state(self, owner: Hashable, text: Text) -> None:
+        """Show a state of a progress bar, in place of the last one of its owner."""
+        with self._lock:
+            self._states[owner] = _State(text, self._clock())
+            self._is_stale = True
+            self._write_in_time()
+
+    @contextmanager
+    def suspended(self) -> Iterator[None]:
+        """Write all lines and remove the states from the terminal, so that others can print to it meanwhile."""
+        with self._lock:
+            self._write(is_last=True)
+            yield
+            self._is_stale = True
+            self._wake_thread()
+
+    def close(self) -> None:
+        """Write what is left, and end the thread. The last states stay on the terminal or become lines."""
+        with self._lock:
+            if self._is_closed:
+                return
+            self._is_closed = True
+            self._wake.set()
+            self._lines += [self.render(state.text) for state in self._states.values() if not state.is_written]
+            self._states.clear()
+            self._write(is_last=True)
+        self._raise_failure()
+
+    def _write_in_time(self) -> None:
+        """Write now, unless the last write was just before; then the thread writes."""
+        self._raise_failure()
+        if self._clock() >= self._next:
+            self._write()
+        else:
+            self._wake_thread()
+
+    def _raise_failure(self) -> None:
+        """Raise what failed in the thread, such as a pipe that nobody reads any more."""
+        if self._failure:
+            raise self._failure
+
+    def _write(self, is_last: bool = False) -> None:
+        """Write the lines, then the states. With `is_last` the states are not drawn again."""
+        if not self._is_live:
+            self._write_still_states()
+        lines, self._lines = self._lines, []
+        rows = self._drawn_rows() if self._is_live and not is_last else []
+        erased = f"\x1b[{self._rows}A\x1b[J" if self._rows else ""
+        self._rows, self._is_stale = len(rows), False
+        text = erased + "".join(f"{line}\n" for line in (*lines, *rows))
+        if text:
+            self._console.file.write(text)
+            self._console.file.flush()
+        self._next = self._clock() + INTERVAL_S
+        if self._states:
+            self._wake_thread()
+
+    def _write_still_states(self) -> None:
+        now = self._clock()
+        for state in self._states.values():
+            if not state.is_written and now >= state.since + STILL_S:
+                state.is_written = True
+                self._lines.append(self.render(state.text))
+
+    def _drawn_rows(self) -> list[str]:
+        """Return one row for each state, cut to the width of the terminal."""
+        size = self._console.size
+        most = max(1, min(MAX_ROWS, size.height - 3))
+        shown = list(self._states.values())
+        rows = [self.render(_cut(state.text, size.width - 1)) for state in shown[:most]]
+        return [*rows, f"and {len(shown) - most} more"] if len(shown) > most else rows
+
+    def _wake_thread(self) -> None:
+        if self._thread is None and not self._is_closed:
+            self._thread = threading.Thread(target=self._run, name="output", daemon=True)
+            self._thread.start()
+        self._wake.set()
+
+    def _run(self) -> None:
+        """Write what waits, at most once in INTERVAL_S, until the screen is closed or a write fails."""
+        while not self._is_closed and self._failure is None:
+            self._wake.wait(STILL_S if self._states and not self._is_live else None)
+            self._wake.clear()
+            time.sleep(INTERVAL_S)
+            with self._lock:
+                if self._is_closed:
+                    return
+                try:
+                    if self._lines or self._is_stale or not self._is_live:
+                        self._write()
+                except (OSError, ValueError) as error:
+                    self._failure = error
+
+
+def _cut(text: Text, width: int) -> Text:
+    """Return the text as one row of at most `width` columns."""
+    row = text.copy()
+    row.expand_tabs(1)
+    row.truncate(width, overflow="ellipsis")
+    return row

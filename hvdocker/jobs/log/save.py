@@ -1,0 +1,100 @@
+"""Save a job's output to the controller: logs/output.log in the job's folder. The engine's log is bounded in size. If
+its beginning is gone, the first line of the file says so."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hvdocker import names
+from hvdocker.inventory.locate import Located
+from hvdocker.jobs.local_jobs import write_master_file
+from hvdocker.protocol.job import JobRecord
+
+if TYPE_CHECKING:
+    from hvdocker.transport.link import HostLink
+
+LOG_FILE = "output.log"
+
+
+@dataclass(frozen=True)
+class SavedLog:
+    """A log that was saved. `inspected` is what `docker inspect` says about the container; values are `Any` because
+    they come from parsed JSON. `missing` says which part of the output is missing, and is empty if none is."""
+
+    inspected: Mapping[str, Any]
+    missing: str = ""
+
+
+def save_log(located: Located, job: str, link: HostLink, container: str) -> SavedLog:
+    """Write the job's output to .hvdocker/jobs/<job>/logs/output.log, and a description of its master (`container`)
+    to .hvdocker/jobs/<job>/master.json."""
+    saved = write_log(link, container, located.jobs / job)
+    save_master_state(located, job, saved.inspected)
+    return saved
+
+
+def save_master_state(located: Located, job: str, inspected: Mapping[str, Any]) -> None:
+    """Save the description of a master container as master.json. `inspected` as in SavedLog."""
+    from hvdocker.observe.masters import master_facts
+
+    write_master_file(located, job, master_facts(inspected))
+
+
+def write_log(link: HostLink, container: str, folder: Path, name: str = LOG_FILE) -> SavedLog:
+    """Write the container's log to the file logs/`name` in `folder`."""
+    from hvdocker.engine.container_errors import translating_container_errors
+
+    path = folder / "logs" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f"{name}.part")
+    with translating_container_errors(link, container, "reading the job's log"):
+        lines = _write_lines(link, container, draft)
+        # The SDK ends a stream silently when the link breaks: this call raises if the link is dead.
+        inspected: Mapping[str, Any] = link.engine().inspect_container(container)
+        missing = _missing(link, container, lines)
+    if missing:
+        _put_first(draft, f"hvdocker: {missing}\n")
+    draft.replace(path)
+    return SavedLog(inspected, missing)
+
+
+def _write_lines(link: HostLink, container: str, path: Path) -> int:
+    """Write the container's log to a new file; return the number of its lines."""
+    lines = 0
+    # An existing file may have come from a host: writing through a symlink would change another file.
+    path.unlink(missing_ok=True)
+    with path.open("xb") as file:
+        for chunk in link.engine().logs(container, stream=True, follow=False):
+            file.write(chunk)
+            lines += chunk.count(b"\n")
+    return lines
+
+
+def _missing(link: HostLink, container: str, lines: int) -> str:
+    """Return which part of the output is missing from a log with `lines` lines; empty if none is. The record counts
+    the launcher's lines, not those of the supervisor itself, which are few."""
+    from hvdocker.engine import archive
+
+    text = archive.read_text(link.engine(), container, f"{names.CONTAINER_FOLDER}/record.json")
+    record = JobRecord.read(text) if text else None
+    gone = record.output_lines - lines if record else 0
+    if gone <= 0:
+        return ""
+    return (
+        f"the first {gone} lines of the output are missing: the engine keeps only its last 150 MB; "
+        "what each rank printed last is in rank-N.log"
+    )
+
+
+def _put_first(path: Path, line: str) -> None:
+    """Put a line before the content of the file."""
+    longer = path.with_name(f"{path.name}2")
+    longer.unlink(missing_ok=True)
+    with path.open("rb") as content, longer.open("xb") as file:
+        file.write(line.encode())
+        shutil.copyfileobj(content, file)
+    longer.replace(path)

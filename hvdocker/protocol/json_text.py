@@ -1,0 +1,18 @@
+"""Write JSON that can carry bytes that are not UTF-8. Pure.
+
+Python reads such a byte of an argument, a variable or a file name as a lone surrogate (0xff as U+DCFF). No encoding
+has these, so they are written as JSON escapes. The program in the container reads them as surrogates again, and passes
+the same bytes on."""
+
+from __future__ import annotations
+
+import json
+import re
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def json_text(value: object) -> str:
+    """Return the value as indented JSON. Other letters than ASCII stay readable."""
+    text = json.dumps(value, ensure_ascii=False, indent=1)
+    return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

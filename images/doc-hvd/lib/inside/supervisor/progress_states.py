@@ -1,0 +1,78 @@
+"""Writes the launcher's output to the container's log so that progress bars are seen while they are drawn.
+
+A progress bar overwrites its line: each state ends in a carriage return. An engine logs only what a newline ends, so
+a newline is added to each state. It also logs every state, so only some states a second are written."""
+
+import os
+import re
+import time
+from collections.abc import Callable
+
+from inside.supervisor.line_splitter import TIMESTAMP
+
+# The shortest time between two states of one progress bar.
+STATE_INTERVAL_S = 0.2
+# A line of a rank: the rank and its stream, then the text.
+RANK_PIECE = re.compile(TIMESTAMP + rb"(\[\d+(?:@[^\]]*)?\]<std(?:out|err)>:)(.*)", re.DOTALL)
+
+
+class StateWriter:
+    """Writes one stream of the launcher to `fd`. Every call of `write` gets a piece of a line. A state that comes too
+    soon after the last one of its rank waits until `due`, or is dropped if the rank writes something newer. `lines`
+    counts the lines and states that were written."""
+
+    def __init__(self, fd: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._fd = fd
+        self._clock = clock
+        self.lines = 0
+        self._is_line_start = True
+        self._waiting: dict[bytes, bytes] = {}
+        self._next: dict[bytes, float] = {}
+
+    def write(self, piece: bytes) -> None:
+        """Write a piece: a whole line, a whole state, or a part of one."""
+        found = RANK_PIECE.match(piece) if self._is_line_start else None
+        self._is_line_start = piece.endswith((b"\n", b"\r"))
+        if found and piece.endswith(b"\r"):
+            self._write_state(found[1], piece)
+            return
+        waiting = self._waiting.pop(found[1], b"") if found else b""
+        if found and found[2] == b"\n":
+            # A newline alone overwrites nothing: it makes the state the final one.
+            self._put(waiting)
+        self._put(piece)
+
+    def due(self) -> float | None:
+        """Return the time at which the first waiting state may be written; None if no state waits, or if another
+        line is unfinished."""
+        if not self._is_line_start:
+            return None
+        return min((self._next[prefix] for prefix in self._waiting), default=None)
+
+    def tick(self) -> None:
+        """Write the states whose time has come, unless another line is unfinished."""
+        now = self._clock()
+        for prefix in [prefix for prefix in self._waiting if self._next[prefix] <= now and self._is_line_start]:
+            self._write_state(prefix, self._waiting.pop(prefix))
+
+    def close(self) -> None:
+        """Write the states that still wait: they are the last of their progress bars."""
+        for piece in self._waiting.values():
+            self._put(piece)
+        self._waiting.clear()
+
+    def _write_state(self, prefix: bytes, piece: bytes) -> None:
+        now = self._clock()
+        if now < self._next.get(prefix, now):
+            self._waiting[prefix] = piece
+            return
+        self._waiting.pop(prefix, None)
+        self._next[prefix] = now + STATE_INTERVAL_S
+        self._put(piece)
+
+    def _put(self, piece: bytes) -> None:
+        """Write all at once, without Python's buffers."""
+        data = piece + b"\n" if piece.endswith(b"\r") else piece
+        self.lines += data.count(b"\n")
+        while data:
+            data = data[os.write(self._fd, data) :]
