@@ -4,25 +4,32 @@ import contextlib
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 from tests.cluster.lab import LabHost
 
 # The last file of its folder, because sshd uses the last value of MaxStartups. Other keywords set here occur
 # only once.
 SETTINGS_FILE = "/etc/ssh/sshd_config.d/zz-test.conf"
+# The first file, for a keyword that the lab sets too: of most keywords sshd uses the first value.
+FIRST_FILE = "/etc/ssh/sshd_config.d/00-test.conf"
 
 
 @contextmanager
-def sshd_settings(host: LabHost, *lines: str) -> Iterator[None]:
+def sshd_settings(host: LabHost, *lines: str, file: str = SETTINGS_FILE) -> Iterator[None]:
     """Add lines to the configuration of the host's sshd for the duration of the block."""
-    host.exec(["sh", "-c", 'printf "%s\\n" "$@" > ' + SETTINGS_FILE, "sh", *lines])
+    host.exec(["sh", "-c", 'printf "%s\\n" "$@" > ' + file, "sh", *lines])
     _restart(host)
     try:
         yield
     finally:
-        host.exec(["rm", "-f", SETTINGS_FILE])
+        host.exec(["rm", "-f", file])
         _restart(host)
+
+
+def forwarding_denied(host: LabHost, rule: str = "AllowStreamLocalForwarding no") -> AbstractContextManager[None]:
+    """Let the host's sshd deny channels to Unix sockets for the duration of the block."""
+    return sshd_settings(host, rule, file=FIRST_FILE)
 
 
 def _restart(host: LabHost) -> None:

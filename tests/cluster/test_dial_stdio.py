@@ -9,8 +9,8 @@ from tests.cluster.cli import Cli
 from tests.cluster.host_snapshot import cluster_leftovers
 from tests.cluster.lab import Lab, LabHost
 from tests.cluster.lab_cluster import LabCluster
+from tests.cluster.sshd import forwarding_denied
 
-DENIAL = "/etc/ssh/sshd_config.d/00-deny.conf"  # before the lab's own: sshd takes the first word
 NOTES = "/run/lab-docker"
 # In front of the real CLI, for sudo too: writes down how it is called, and by whom.
 NOTING = f"""#!/bin/sh
@@ -30,19 +30,6 @@ def notes_taken(hosts: list[LabHost]) -> Iterator[None]:
     finally:
         for host in hosts:
             host.exec(f"rm -f {PLACE} {NOTES}")
-
-
-@contextmanager
-def denied(host: LabHost, rule: str) -> Iterator[None]:
-    host.exec(f"mkdir -p {DENIAL.rpartition('/')[0]}; echo '{rule}' > {DENIAL}")
-    host.stop_sshd()
-    host.start_sshd()
-    try:
-        yield
-    finally:
-        host.exec(f"rm -f {DENIAL}")
-        host.stop_sshd()
-        host.start_sshd()
 
 
 def dialers(site: LabCluster, act: Callable[[], object]) -> dict[str, set[str]]:
@@ -79,7 +66,7 @@ def test_an_sshd_that_denies_forwarding(lab: Lab, cli: Cli, rule: str) -> None:
     """To sockets, on the host where the job's master runs. To ports too: then the worker itself tells whether
     its sshd answers."""
     closed, plain = hosts = lab.fresh(2)
-    with notes_taken(hosts), denied(closed, rule):
+    with notes_taken(hosts), forwarding_denied(closed, rule):
         use(LabCluster.write(lab, cli, hosts), {closed.name: {"trainer"}, plain.name: set()})
 
 

@@ -1,7 +1,8 @@
 """Users with zsh, fish, tcsh and bash whose start files talk: a whole day of work, and no output is lost.
 
 The lab's hosts are such machines: their start files print, and another docker context is current, which leads
-nowhere. Here their sshd also denies forwarding, so that even the engine's API passes through the login shell."""
+nowhere. With `dial-stdio` their sshd denies forwarding too, so that even the engine's API passes through the login
+shell."""
 
 import json
 from contextlib import ExitStack
@@ -13,19 +14,19 @@ from tests.cluster.cli import Cli
 from tests.cluster.host_snapshot import cluster_leftovers
 from tests.cluster.lab import Lab, LabHost
 from tests.cluster.lab_cluster import LabCluster
-from tests.cluster.sshd import sshd_settings
+from tests.cluster.sshd import forwarding_denied
 
 SHELLS = ["zsh", "fish", "tcsh", "bash"]
 
 
-@pytest.mark.parametrize("forwarding", ["yes", "no"])
+@pytest.mark.parametrize("way", ["forwarded", "dial-stdio"])
 @pytest.mark.parametrize("user", ["trainer", "sudoer"])
-def test_nothing_is_lost_through_any_login_shell(lab: Lab, cli: Cli, user: str, forwarding: str) -> None:
+def test_nothing_is_lost_through_any_login_shell(lab: Lab, cli: Cli, user: str, way: str) -> None:
     hosts = lab.fresh(len(SHELLS))
     assert [login_shell(host, user) for host in hosts] == SHELLS
     with ExitStack() as stack:
-        for host in hosts:
-            stack.enter_context(sshd_settings(host, f"AllowStreamLocalForwarding {forwarding}"))
+        for host in hosts if way == "dial-stdio" else ():
+            stack.enter_context(forwarding_denied(host))
         site = LabCluster.write(lab, cli, hosts, user=user)
         site.up()
         assert "nothing to do" in site.up().out
