@@ -34,11 +34,13 @@ def do_nothing() -> None:
 class Env:
     """What a verb may use of its surroundings.
 
-    `listener` receives progress events. `ask` asks the user a yes-or-no question; `ask_secret` asks for a text that
-    is not echoed, and an empty text means no answer. Both are called only if `is_interactive`, which says that the
-    user is at a terminal. `passphrases` maps the path of a key file to its passphrase. They are kept in memory until
-    the command ends, so that the user types each of them once. `entropy(n)` returns n random bytes. `run` is
-    the token that identifies one `hvdocker run`; it is empty for all other verbs."""
+    `cwd` is the current folder. `environ` has the environment variables. `listener` receives progress events. `ask`
+    asks the user a yes-or-no question; `ask_secret` asks for a text that is not echoed, and an empty text means no
+    answer. Both are called only if `is_interactive`, which says that the user is at a terminal. `passphrases` maps the
+    path of a key file to its passphrase. They are kept in memory until the command ends, so that the user types each
+    of them once. `now` returns the time in seconds since 1970. `entropy(n)` returns n random bytes. `run` is the token
+    that identifies one `hvdocker run`; it is empty for all other verbs. `while_connecting` is called in a thread while
+    the hosts answer."""
 
     cwd: Path = field(default_factory=Path.cwd)
     environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))

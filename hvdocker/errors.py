@@ -26,8 +26,9 @@ class ExitCode(IntEnum):
 class HvdockerError(Exception):
     """An error that is shown to the user.
 
-    `what` says what failed. `command` can be pasted into a shell to see the failure. `lines` are the evidence, such
-    as the last lines of output. `fix` says what to do next."""
+    `what` says what failed. `host` is the host on which it failed, None if it concerns no single host. `command` can
+    be pasted into a shell to see the failure. `lines` are the evidence, such as the last lines of output. `fix` says
+    what to do next."""
 
     exit_code: int = ExitCode.ERROR
 
@@ -108,7 +109,8 @@ class HeadLost(HostUnreachable):
 class UnknownHostKey(HostUnreachable):
     """The key of a host is not in known_hosts. The caller may ask the user to trust the key, and then connect again.
 
-    `entry` is the host in the notation of known_hosts. `known_hosts` is the path of that file."""
+    `entry` is the host in the notation of known_hosts, such as `[gpu-a]:2222`. `key_type`, `key_base64` and
+    `fingerprint` describe the key. `known_hosts` is the path of the file to which a trusted key is added."""
 
     stage = "hostkey"
 
@@ -183,7 +185,8 @@ class HostErrors(HvdockerError):
         self.exit_code = gravest_exit_code(error.exit_code for error in self.errors)
 
     def grouped(self) -> list[tuple[list[str], HvdockerError]]:
-        """Return each distinct error once, with the hosts on which it occurred."""
+        """Return each distinct error once, with the names of the hosts on which it occurred. Errors are equal if their
+        message, lines and fix are equal."""
         groups: dict[tuple[object, ...], tuple[list[str], HvdockerError]] = {}
         for error in self.errors:
             key = (error.what, error.lines, error.fix)

@@ -85,7 +85,8 @@ _BASE32 = "abcdefghijklmnopqrstuvwxyz234567"
 
 
 def cluster_name_problem(name: str) -> str | None:
-    """Return what is wrong with a cluster name; None if it is valid."""
+    """Return what is wrong with a cluster name, as text that follows the name of the flag or key (`should be …`).
+    Return None if it is valid."""
     return None if re.fullmatch(CLUSTER_NAME_PATTERN, name) else CLUSTER_NAME_RULE
 
 
@@ -102,7 +103,8 @@ def as_cluster_name(text: str) -> str:
 
 
 def run_cluster(cluster: str, entropy: bytes) -> str:
-    """Return `<cluster>-<4 base32 characters>`, the name of the cluster that one `run` creates."""
+    """Return `<cluster>-<4 base32 characters>`, the name of the cluster that one `hvdocker run` creates. `cluster` is
+    the name in the inventory, `entropy` are at least 4 random bytes."""
     return f"{cluster[:58]}-{_base32(entropy)}"
 
 
@@ -121,14 +123,15 @@ def read_run_mark(name: str) -> tuple[str, str]:
 
 
 def worker_name(cluster: str, shared_engine_host: str | None = None) -> str:
-    """Return the container name of a worker. `shared_engine_host` is the worker's host; it becomes a part of the
-    name and is needed only if several workers run on one engine."""
+    """Return the container name of a worker. `shared_engine_host` is the name of the worker's host. It is given only
+    if several workers run on one engine (a local cluster), and then becomes a part of the container name."""
     base = f"hvdocker-{cluster}-worker"
     return f"{base}-{shared_engine_host}" if shared_engine_host else base
 
 
 def container_hostname(host: str) -> str:
-    """Return the host name inside of the containers on a host: `hvd-` and the host's name as a DNS label."""
+    """Return the host name inside of the containers on a host: `hvd-` and the host's name as a DNS label. A host name
+    that is not a valid label, or is too long, is changed and gets a digest."""
     label = re.sub(r"[^a-z0-9]+", "-", host.lower()).strip("-")
     digest = hashlib.sha256(host.encode()).hexdigest()[:8]
     # A name that has to be changed to be a label keeps its own identity by a digest.
@@ -156,12 +159,13 @@ def trial_container_name(cluster: str, token: str) -> str:
 
 
 def cluster_dir(home: str, cluster: str) -> str:
-    """Return the folder of a cluster below a home. It has one folder for each host (see `host_dir`)."""
+    """Return the folder of a cluster below `home`, the home folder of the SSH user. It has one folder for each host
+    (see `host_dir`)."""
     return f"{home.rstrip('/')}/.hvdocker/{cluster}"
 
 
 def host_dir(home: str, cluster: str, host: str) -> str:
-    """Return the folder of a cluster on a host.
+    """Return the folder of a cluster on a host. `home` is the home folder of the SSH user.
 
     The host's name is a part of the path, because hosts may share one home. Whether they do cannot be seen from the
     name of a file system: NFS, GPFS, BeeGFS and virtiofs all look different."""
@@ -169,7 +173,8 @@ def host_dir(home: str, cluster: str, host: str) -> str:
 
 
 def job_id(script: str, entropy: bytes) -> str:
-    """Return `<script>-<4 base32 characters>`. The script's name is shortened and made valid for a container name."""
+    """Return the id of a new job, `<script>-<4 base32 characters>`, such as `mnist-4kq2`. The script's name is
+    shortened and made valid for a container name. `entropy` are at least 4 random bytes."""
     stem = re.sub(r"[^a-z0-9]+", "-", script.lower()).strip("-")[:24].strip("-") or "job"
     return f"{stem}-{_base32(entropy)}"
 
@@ -186,8 +191,9 @@ def is_safe_file_name(name: str) -> bool:
 
 def match_job(wanted: str | None, newest_first: list[str]) -> str:
     """Return the job whose id is `wanted` or begins with `wanted`. Return the newest job if `wanted` is None.
+    `newest_first` are the ids of all jobs.
 
-    Raises UsageProblem if no job matches, or if several begin with `wanted`."""
+    Raise UsageProblem if there are no jobs, if no job matches, or if several begin with `wanted`."""
     if not newest_first:
         raise UsageProblem("this cluster has no jobs yet", fix="start one: hvdocker train train.py -np 2")
     if wanted is None:

@@ -13,7 +13,8 @@ _FLAG = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?:=(.*))?", re.DOTALL)
 
 
 class Secret(Generic[AnyStr]):
-    """A text or bytes value that prints as `***`, so that no message or log contains it by accident."""
+    """A text or bytes value that prints as `***`, so that no message or log contains it by accident. `reveal` returns
+    the value."""
 
     def __init__(self, value: AnyStr) -> None:
         self._value: AnyStr = value
@@ -35,7 +36,8 @@ class SecretSource:
 
 
 def parse_secrets(flags: Sequence[str]) -> tuple[SecretSource, ...]:
-    """Parse the values of `--secret` flags, `NAME` or `NAME=@FILE`. Raises UsageProblem for any other form.
+    """Parse the values of `--secret` flags, `NAME` or `NAME=@FILE`. Raise UsageProblem for any other form, and for a
+    name that is given twice.
 
     Error messages contain at most the name, because the rest of a wrong flag may be the secret itself."""
     found: dict[str, SecretSource] = {}

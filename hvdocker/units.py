@@ -27,7 +27,8 @@ def parse_bytes(text: str) -> int | None:
 
 
 def exact_size(count: int) -> str:
-    """Return a number of bytes as `parse_bytes` reads it, in the largest unit that gives a whole number."""
+    """Return a number of bytes as text that `parse_bytes` reads, such as `16GB`, in the largest unit that gives a
+    whole number."""
     for unit in "TGMK":
         if count and count % _UNITS[unit] == 0:
             return f"{count // _UNITS[unit]}{unit}B"
@@ -59,5 +60,5 @@ def show_seconds(seconds: float) -> str:
 
 
 def pluralize(number: int, noun: str) -> str:
-    """Return the number with the noun, which gets an `s` unless the number is 1."""
+    """Return the number with the noun, such as `1 host` or `3 hosts`: the noun gets an `s` unless the number is 1."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -58,7 +58,8 @@ def gpus(
 
 
 def _watch(inventory: Path | None, cluster: str | None, json: bool, accept_new: bool) -> None:
-    """Observe the GPUs until Ctrl-C. Redraw the table on the terminal, or with `json` print an object per line."""
+    """Observe the GPUs until Ctrl-C. Redraw the table on the terminal, or with `json` print one JSON object per line.
+    Raise UsageProblem if stdout is no terminal, unless `json` is set."""
     from hvdocker.console.style import out
     from hvdocker.console.views.gpus import watching
     from hvdocker.errors import UsageProblem

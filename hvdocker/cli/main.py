@@ -12,7 +12,8 @@ from hvdocker.errors import ExitCode, HvdockerError
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run the command line `argv`, by default the arguments of this process. Raises SystemExit with the exit code."""
+    """Run the command line `argv`, by default the arguments of this process. Print errors, and raise SystemExit with
+    the exit code."""
     if argv is None:
         set_up_process()
     own, rest = split_at_dashes(list(sys.argv[1:] if argv is None else argv))
@@ -43,7 +44,8 @@ def _silence_paramiko() -> None:
 
 
 def split_at_dashes(argv: list[str]) -> tuple[list[str], tuple[str, ...] | None]:
-    """Return the words before the first `--`, and the words after it. The latter are None if there is no `--`."""
+    """Return the words before the first `--`, and the words after it. The second value is None if there is no `--`,
+    and empty if no word follows it."""
     if "--" not in argv:
         return argv, None
     at = argv.index("--")

@@ -41,8 +41,8 @@ def _open_closed_streams() -> None:
 
 
 def _name_user() -> None:
-    """Set USER and HOME for a user who is not in passwd, such as one of `docker run --user 1234`. Libraries ask for
-    these too."""
+    """Set USER and HOME for a user who is not in passwd, such as the user in a container after `docker run --user
+    1234`. Without them, Python's getpass and Path.home fail, also in libraries."""
     try:
         getpass.getuser()
     except (KeyError, OSError):
@@ -55,8 +55,10 @@ def _name_user() -> None:
 
 
 def _plain_characters(error: UnicodeError) -> tuple[str | bytes, int]:
-    """Replace a character that an encoding lacks: one of our own by a similar one, others by a question mark. A
-    surrogate stands for a byte of a file name or an argument, and becomes that byte."""
+    """Return the replacement for a character that an encoding lacks, and the position after it. This is an error
+    handler for `codecs`. Characters of hvdocker's own messages become a similar character, others a question mark.
+
+    A surrogate stands for a byte of a file name or an argument, and becomes that byte."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     letter = error.object[error.start]

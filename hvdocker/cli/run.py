@@ -156,8 +156,9 @@ def run(
 
 
 def _split_inventory(plain: list[str], flag: Path | None) -> tuple[Path | None, list[str]]:
-    """Return the inventory and the words that are left. The first word is the inventory if it ends with .yaml or
-    .yml; otherwise the inventory is `flag`, the value of `-i`."""
+    """Return the inventory file and the other words. `plain` are the arguments of `run`. The first is the inventory if
+    it ends with .yaml or .yml; otherwise the inventory is `flag`, the value of `-i`. Raise UsageProblem if both are
+    given."""
     if not plain or not plain[0].endswith(INVENTORY_SUFFIXES):
         return flag, plain
     return one_inventory(Path(plain[0]), flag), plain[1:]

@@ -132,8 +132,11 @@ def up(
 def _locate_or_generate(
     env: Env, inventory: Path | None, hosts: str | None, local: int | None, image: str, cluster: str | None
 ) -> Located:
-    """Return the inventory of the file, or an inventory that is generated from `--hosts` or `--local`. Without any
-    of the three, find the current inventory. Raises UsageProblem if more than one is given."""
+    """Return the inventory of the file `inventory`, or an inventory that is generated from `--hosts` or `--local`.
+    Without any of the three, find the current inventory.
+
+    Raise UsageProblem if more than one is given, or if `image` is given with a file. `cluster` is the value of
+    `--cluster`."""
     from hvdocker.errors import UsageProblem
     from hvdocker.inventory.locate import locate
     from hvdocker.inventory.state_folder import generate

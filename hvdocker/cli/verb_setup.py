@@ -43,8 +43,8 @@ def plan_printer(progress: Progress, is_wanted: bool) -> Callable[[Plan], None]:
 
 
 def hooks_for_verb(env: Env, progress: Progress, located: Located, verb: str, is_skipped: bool) -> Hooks:
-    """Return the user's hooks (programs in .hvdocker/hooks/) for this verb. Their output goes to stderr line by
-    line."""
+    """Return the user's hooks (programs in .hvdocker/hooks/) for the verb, such as `up`. Their output goes to stderr
+    line by line. With `is_skipped` (the flag `--skip-hooks`) none of them is run."""
     from hvdocker.hooks.hooks import Hooks
 
     return Hooks(env, located, verb, is_skipped, progress.print_hook_line)
@@ -60,7 +60,7 @@ def preload_imports() -> None:
 @contextmanager
 def env_and_progress(is_quiet: bool = False) -> Iterator[tuple[Env, Progress]]:
     """Yield the Env of a verb (its surroundings) and the progress display, which shows the verb's events on stderr
-    while the block runs."""
+    while the `with` block runs. With `is_quiet` no events are shown."""
     from getpass import getpass
 
     from hvdocker.console.progress import Progress

@@ -27,8 +27,8 @@ class Verb:
     settings: Mapping[str, bool] = field(default_factory=dict)
 
     def load(self, name: str) -> Any:
-        """Import the verb and return its typer command. The type is `Any` because the base class depends on typer's
-        version."""
+        """Import the verb and return its typer command under this name. The type is `Any` because the base class
+        depends on typer's version."""
         module, _, attribute = self.target.partition(":")
         found = getattr(import_module(f"hvdocker.cli.{module}"), attribute)
         if isinstance(found, typer.Typer):
@@ -80,14 +80,15 @@ class VerbGroup(typer.core.TyperGroup):
     """The root command. It lists all verbs of VERBS and imports only the verb that the command line names."""
 
     def __init__(self, **settings: Any) -> None:
-        """Add a command for each verb that has only a name and a help line. `settings` are passed to typer
-        unchanged."""
+        """Add a placeholder for each verb: a command that has only a name and a help line, for `hvdocker --help`.
+        `resolve_command` replaces it by the imported verb. `settings` are passed to typer unchanged."""
         super().__init__(**settings)
         for name, verb in VERBS.items():
             self.commands[name] = typer.core.TyperCommand(name, help=verb.help, rich_markup_mode="rich")
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Import the verb that the command line names, and return its name, its command and the other arguments.
+        """Import the verb that the command line names, and return its name, its command and the other arguments. The
+        command is None if click found no name.
 
         The types are `Any` because they are classes of click that depend on typer's version."""
         name, _, rest = super().resolve_command(ctx, args)

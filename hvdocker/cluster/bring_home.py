@@ -28,7 +28,10 @@ MOST_CODE_BYTES = 5 * GIB
 
 @dataclass
 class HomeFetch:
-    """Fetches the files of a cluster's jobs into .hvdocker/jobs/. `fetched` collects the results by job."""
+    """Fetches the files of a cluster's jobs into .hvdocker/jobs/.
+
+    `state` is the observed cluster. `fetched` collects the results by job. Files in the code folders that belong to
+    no job are under the empty name."""
 
     env: Env
     located: Located
@@ -37,15 +40,20 @@ class HomeFetch:
     fetched: dict[str, FetchedFiles]
 
     def fetch(self, job: str) -> None:
-        """Fetch a job. Raises an error if a file of the job could not be read, after all others were fetched."""
+        """Fetch the outputs, the logs and the files in the code folders of the job with this name.
+
+        Raises an error if a file of the job could not be read, after all others were fetched. Files in the code
+        folders are not fetched if all jobs together have more than MOST_CODE_BYTES there; `fetch_code_left` then
+        raises an error."""
         self.env.listener(Event("fetch", f"bringing home {job}"))
         self._fetch(job, {} if self._excess_bytes else self._code)
 
     def fetch_code_left(self) -> None:
         """Fetch what is left in the code folders and did not come home with a job.
 
-        The folders are listed again until all came home. So a file is fetched too if a job was still writing it while
-        the job was fetched. Raises an error if the files are larger than MOST_CODE_BYTES."""
+        The folders are listed again until all came home, up to three times. So a file is fetched too if a job was
+        still writing it while the job was fetched. Raises an error if the files are larger than MOST_CODE_BYTES, or
+        if they still change after the third time."""
         if self._excess_bytes:
             raise _too_large(self._excess_bytes, unfetched_code(self.located, self._code), self.located.flag)
         for _ in range(3):
@@ -65,7 +73,8 @@ class HomeFetch:
 
     @cached_property
     def _excess_bytes(self) -> int:
-        """The size of the files in the code folders that are not home yet, if it is more than MOST_CODE_BYTES."""
+        """The size of the files in the code folders that are not home yet, if it is more than MOST_CODE_BYTES.
+        Otherwise 0."""
         jobs = unfetched_code(self.located, self._code)
         size = sum(file.size_bytes for left in self._code.values() for job in jobs for file in left.of(job))
         return size if size > MOST_CODE_BYTES else 0
@@ -87,7 +96,8 @@ class HomeFetch:
             raise error
 
     def _is_home(self, job: str, left: Mapping[str, HostCode]) -> bool:
-        """Whether this run has brought home exactly these files of the job."""
+        """Whether this run has brought home exactly the files that the job now has in the code folders `left`, by
+        host."""
         came = self.fetched[job].code if job in self.fetched else {}
         return all(came.get(host) == found.digest(job) for host, found in left.items() if found.of(job))
 

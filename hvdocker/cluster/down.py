@@ -72,8 +72,8 @@ class DownReport:
 class ClusterToRemove:
     """The observed cluster and the plan to remove it.
 
-    `unreachable` has the errors of hosts that could not be observed but may have a part of the cluster.
-    `discards`: nothing is fetched."""
+    `unreachable` has the errors of hosts that could not be observed but may have a part of the cluster. `discards`:
+    the job files are not fetched before the removal."""
 
     state: ClusterState
     plan: Plan
@@ -96,8 +96,9 @@ def down(
 ) -> DownReport:
     """Take the cluster down. Raises HostErrors at the end if some hosts could not be cleaned.
 
-    `show` is called with the plan. `agreed` is called before anything is locked or removed, if the plan is not
-    empty and the user has agreed to end the running jobs."""
+    `show` is called with the plan. `agreed` is called before anything is locked or removed, if the plan is not empty
+    and the user has agreed to end the running jobs. A dry run only shows the plan. Raises an error if jobs run and
+    the user refuses to end them or cannot be asked."""
     with connected(env, located, options.accept_new_host_keys, must_all=False) as session:
         seen = observe_and_plan(env, located, session.links, options, tuple(session.failed.values()))
         if not seen.unreachable:
@@ -133,7 +134,8 @@ def observe_and_plan(
 ) -> ClusterToRemove:
     """Observe the hosts in `links` and plan the removal of the cluster. `lost` are errors of hosts without a link.
 
-    Raises if another user owns the cluster, unless `options.is_forced`."""
+    Raises an error if another user owns the cluster, unless `options.is_forced`. Hosts that cannot be observed
+    become errors in the result."""
     from hvdocker.observe.hosts import cluster_state, observe_hosts
 
     inventory = located.inventory
@@ -166,7 +168,8 @@ def fetch_and_remove(
 ) -> DownReport:
     """End the jobs, fetch their files, then remove the cluster, while the locks `held` are held.
 
-    Raises if a job cannot be ended or fetched: then nothing is removed. Errors of the removal are in the report."""
+    `seen` has the plan. Raises an error if a job cannot be ended or fetched: then nothing is removed. Errors of the
+    removal are in the report."""
     from hvdocker.plan.apply import Context, apply, apply_all
 
     if any(stage.name == "fetch" for stage in seen.plan.stages):
@@ -186,7 +189,10 @@ def fetch_and_remove(
 
 @contextmanager
 def _nothing_removed_on_error(flag: str) -> Iterator[None]:
-    """Run what comes before the removal. An error says that nothing was removed."""
+    """Wrap the steps that come before the removal. Add to their errors that nothing was removed, and what to do.
+
+    An error about a lost lock is not changed. `flag` (` -i FILE`) is added to the `hvdocker down` that the error
+    suggests."""
     try:
         yield
     except HvdockerError as error:

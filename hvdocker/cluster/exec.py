@@ -35,7 +35,8 @@ class ExecReport:
 
     @property
     def code(self) -> int:
-        """The exit code of the command if one host was asked. With several hosts it is 0: see `complain`."""
+        """The exit code of the command if one host was asked. With several hosts it is 0, and `complain` raises
+        failures."""
         return self.codes.get(self.asked_hosts[0], 0) if len(self.asked_hosts) == 1 else 0
 
     def complain(self) -> None:
@@ -61,9 +62,9 @@ def execute(
 ) -> ExecReport:
     """Run the command `argv` in the workers of `hosts`, or of all hosts if `hosts` is empty.
 
-    Ctrl-C also ends the command and its child processes on the hosts: they are found by a token in their
-    environment. If the link to a host is lost, the command goes on there. `is_forced` also runs the command in a
-    cluster that another user owns."""
+    `on_line` is called with the host, each output line, and whether it is from standard error. Ctrl-C also ends the
+    command and its child processes on the hosts: they are found by a token in their environment. If the link to a
+    host is lost, the command goes on there. Raises an error if another user owns the cluster, unless `is_forced`."""
     named = select_named_hosts(located.inventory, hosts)
     with connected(env, located, must_all=False) as session:
         observed = observe_jobs(located, session)
@@ -77,7 +78,7 @@ def execute(
 def workers_of(
     env: Env, located: Located, observed: JobsSeen, named: tuple[str, ...]
 ) -> tuple[dict[str, str], tuple[HvdockerError, ...]]:
-    """Return the names of running workers by host, and one error for each host without a running worker.
+    """Return the container names of running workers by host, and one error for each host without a running worker.
 
     `named` are the hosts that the user named; empty means all hosts. If it is empty and the cluster was made for a
     number of slots (`up -np 6`) that the existing workers have, a host without a worker is no error."""

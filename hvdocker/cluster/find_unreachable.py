@@ -22,8 +22,8 @@ def unreachable_hosts(
 ) -> dict[str, UnreachableHost]:
     """Return what the masters of running elastic jobs know about each host in `failed` (errors by host).
 
-    Raises all errors in `failed` unless every failed host is unreachable and belongs to a running elastic job.
-    Only such a job is known to run on without the host."""
+    `up` uses this to keep such hosts in their job. Raises all errors in `failed` unless every failed host is
+    unreachable and belongs to a running elastic job. Only such a job is known to run on without the host."""
     found: dict[str, UnreachableHost] = {}
     if all(isinstance(error, HostUnreachable) for error in failed.values()):
         found = _hosts_of_jobs(links, state, failed)
@@ -44,9 +44,10 @@ def _hosts_of_jobs(
 
 
 def ask_master(link: HostLink, master: ContainerSeen, wanted: Collection[str]) -> dict[str, UnreachableHost]:
-    """Return what the master knows about those `wanted` hosts that belong to its job, by host.
+    """Return what the master knows about those `wanted` hosts that belong to its job, by host. `link` is that of its
+    host.
 
-    A host belongs to the job if the job started with it or if it joined later."""
+    A host belongs to the job if the job started with it or if it joined later. Other hosts are left out."""
     from hvdocker.engine import archive
     from hvdocker.transport.errors import translating_errors
 

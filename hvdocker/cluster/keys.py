@@ -60,9 +60,11 @@ def rotate(env: Env, located: Located, options: RotateOptions, show: Show = lamb
 def _observe_and_plan(
     env: Env, located: Located, session: Session, options: RotateOptions, brought: str | None
 ) -> UpReport:
-    """Observe the hosts and plan the rotation. `brought` is the user's own public key, if the inventory names one.
+    """Observe the hosts and plan the rotation. `brought` is the user's own public key, None if the inventory names
+    none.
 
-    Raises if a needed host cannot be used, if the port is taken, or if another user owns the cluster."""
+    Raises an error if a needed host cannot be used, if the port is taken, or if another user owns the cluster
+    (unless `options.is_forced`)."""
     inventory = located.inventory
     state = observe_cluster(located, session, with_images=True)
     placed = host_plans(inventory, state)
@@ -79,7 +81,7 @@ def _observe_and_plan(
 def _marking_unfinished(flag: str) -> Iterator[None]:
     """Add to every error in the block that the rotation is not finished, and the command that finishes it.
 
-    Until then some workers may have old keys and others new keys."""
+    Until then some workers may have old keys and others new keys. `flag` (` -i FILE`) is added to that command."""
     again = f"finish it: hvdocker keys rotate{flag}"
     try:
         yield

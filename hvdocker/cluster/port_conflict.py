@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 
 def port_errors(links: Mapping[str, HostLink], taken: list[str], placed: Mapping[str, HostPlan]) -> list[HvdockerError]:
-    """Return one error for each host in `taken`, with the process that holds the port."""
+    """Return one error for each host in `taken`, where a process already listens on the port that `placed` has for
+    it.
+
+    The error names that process, or says that it belongs to another user."""
     errors: list[HvdockerError] = []
     for name in taken:
         port = placed[name].port

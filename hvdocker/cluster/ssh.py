@@ -27,9 +27,10 @@ if TYPE_CHECKING:
 
 
 def machine_argv(env: Env, located: Located, name: str, rest: tuple[str, ...], has_terminal: bool) -> tuple[str, ...]:
-    """Return the ssh command line that runs `rest`, or a shell if `rest` is empty, on the host itself.
+    """Return the ssh command line that runs `rest`, or a shell if `rest` is empty, on the host `name` itself.
 
-    Raises UsageProblem for a worker of a local cluster, because its host is this machine."""
+    With `has_terminal` a command gets a terminal. Raises UsageProblem for a worker of a local cluster, because its
+    host is this machine."""
     host = _named_host(located, name)
     if host.is_local:
         raise UsageProblem(f"{name} is a worker on this very machine", fix=f"hvdocker ssh {name}, without --machine")
@@ -37,9 +38,10 @@ def machine_argv(env: Env, located: Located, name: str, rest: tuple[str, ...], h
 
 
 def worker_argv(env: Env, located: Located, name: str, rest: tuple[str, ...], has_terminal: bool) -> tuple[str, ...]:
-    """Return the command line that runs `rest`, or a shell if `rest` is empty, in the host's worker.
+    """Return the command line that runs `rest`, or a shell if `rest` is empty, in the worker of the host `name`.
 
-    Connects to the host first, and raises if its worker does not run."""
+    With `has_terminal` the command gets a terminal. Connects to the host first, and raises an error if its worker
+    does not run."""
     host = _named_host(located, name)
     alone = replace(located, inventory=replace(located.inventory, hosts=(host,)))
     with connected(env, alone, must_all=False) as session:

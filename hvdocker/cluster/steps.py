@@ -33,7 +33,9 @@ class Trust:
 
 @dataclass(frozen=True)
 class MakeKeys(Step):
-    """Collect or generate the keys of the cluster, in memory, for the steps that follow."""
+    """Collect or generate the keys of the cluster, in memory, for the steps that follow.
+
+    `trust` says which keys are generated and from where the others are read."""
 
     trust: Trust
 
@@ -51,7 +53,8 @@ class MakeKeys(Step):
 class MakeFolders(Step):
     """Create the folders `paths`, in the folder `root`, on a host. A failed run removes `root` if it was new.
 
-    `is_shared`: a container whose user is not the SSH user must be able to write to these folders."""
+    `is_shared`: open the folders to all users, because the container's user is neither the SSH user nor root.
+    Otherwise they are private to the SSH user."""
 
     root: str
     paths: tuple[str, ...]
@@ -93,7 +96,9 @@ class CreateWorker(Step):
 
 @dataclass(frozen=True)
 class RefreshTrust(Step):
-    """Write the current members of the cluster and their keys into the SSH files of a worker that is kept."""
+    """Write the current members of the cluster and their keys into the SSH files of a worker that is kept.
+
+    `container` is the name of the worker. `uid` and `gid` are its user."""
 
     container: str
     uid: int
@@ -107,6 +112,7 @@ class RefreshTrust(Step):
 class WriteMembers(Step):
     """Write the file `members` on a host: the hosts that its worker now trusts. The next `up` reads it.
 
+    `folder` is the cluster's folder on the host. `members` is the line of the file, such as `a=10.0.0.1 b=10.0.0.2`.
     A label of the worker could not hold them, because labels of a container cannot change."""
 
     folder: str
@@ -122,9 +128,9 @@ class JoinJob(Step):
 
     `head_folder` and `folder` are the cluster's folders on the head and on this host. `master` is the container of
     the job on the head, and `worker` that of this host, which is created but not started. `job_host` is the host's
-    entry in the job's list of hosts. `uid` and `gid` are the worker's user. `devices` are the UUIDs of the GPUs
-    that the job gets here, `secrets` the names of its secrets. `is_shared`: the worker's user is not the SSH user.
-    `is_new`: the job did not start with this host."""
+    entry in the job's list of hosts. `uid` and `gid` are the worker's user. `devices` are the UUIDs of the GPUs that
+    the job gets here, `secrets` the names of its secrets. `is_shared`: open the files to all users, because the
+    worker's user is neither the SSH user nor root. `is_new`: the job did not start with this host."""
 
     job: str
     head: str
@@ -156,7 +162,8 @@ class JoinJob(Step):
 class UpdateMaster(Step):
     """Write the current members of the cluster and their keys into the SSH files of a running job's master.
 
-    `job_hosts` are all hosts of an elastic job, the head first, and are written too. Empty for other jobs."""
+    `container` is the name of the master. `uid` and `gid` are its user. `job_hosts` are all hosts of an elastic job,
+    the head first, and are written too. They are empty for other jobs."""
 
     container: str
     uid: int

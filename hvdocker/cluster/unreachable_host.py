@@ -36,18 +36,21 @@ class UnreachableHost:
         return self.member.name
 
     def job_host_in(self, job: str) -> JobHost:
-        """Return the entry of this host in the host list of the job."""
+        """Return the entry of this host in the host list of the job, which must be a key of `slots`."""
         return JobHost(self.name, self.member.address, self.slots[job])
 
     def merged_with(self, other: UnreachableHost | None) -> UnreachableHost:
-        """Return this host with the slots of `other` added: the same host, as known from another job."""
+        """Return this host with the slots of `other` added: the same host, as known from another job.
+
+        Without `other` (None) nothing is added."""
         return UnreachableHost(self.member, self.host_key, {**(other.slots if other else {}), **self.slots})
 
 
 def read_unreachable(job: str, config: str, known_hosts: str, slots: Mapping[str, int]) -> Iterator[UnreachableHost]:
     """Yield the hosts in `slots` for which the SSH files of the job's master have an address and a key.
 
-    `config` and `known_hosts` are the texts of these files. `slots` has the slots of the job by host."""
+    `config` and `known_hosts` are the texts of these files. `slots` has the slots of the job by host. Hosts that the
+    files do not name are left out."""
     pinned = dict(_pinned(known_hosts))
     for member in _members(config):
         if member.name in slots and member.address in pinned:

@@ -101,10 +101,11 @@ def check_keep(keep: str) -> None:
 def up(
     env: Env, located: Located, options: UpOptions, show: Show = lambda plan: None, tell: Explain | None = None
 ) -> UpReport:
-    """Bring the cluster up.
+    """Bring the cluster up, and return the plan and the hosts.
 
     `show` is called with the plan before the plan is applied. `tell` is called with an explanation of the placement
-    if some slots were requested. No lock is taken for a dry run or an empty plan."""
+    if some slots were requested. No lock is taken for a dry run or an empty plan. If the plan fails, the error is
+    raised, and what this run created is removed unless `options.keep` says otherwise."""
     with connected(env, located, options.accept_new_host_keys, must_all=False) as session:
         located = with_default_image(located, session)
         first = _observe_and_plan(env, located, session, options)
@@ -194,7 +195,7 @@ def _hosts_to_lock(state: ClusterState, request: SlotRequest | None) -> list[str
 
 
 def _explain(env: Env, located: Located, options: UpOptions, state: ClusterState, tell: Explain | None) -> None:
-    """Call `tell` with an explanation of the placement, if some slots were requested.
+    """Call `tell` with an explanation of the placement, if some slots were requested. Do nothing if `tell` is None.
 
     If the cluster was already made for the same request, send a note instead, because nothing is placed."""
     if tell is None or options.request is None:
@@ -230,7 +231,7 @@ def _observe_usable_hosts(env: Env, inventory: Inventory, session: Session, opti
 def _apply_or_roll_back(
     env: Env, located: Located, session: Session, plan: Plan, state: ClusterState, held: HeldLocks, keep: str
 ) -> None:
-    """Apply the plan. If that fails and `keep` is "never", remove what this run created.
+    """Apply the plan. If that fails, remove what this run created if `keep` is "never", and raise the error again.
 
     Nothing is removed if another run took over one of the locks, because that run may use what it found."""
     from hvdocker.plan.apply import Context, apply, roll_back
@@ -259,7 +260,7 @@ def _point_at_cluster(env: Env, located: Located) -> None:
 def user_public_key(located: Located) -> str | None:
     """Return the public half of the user's own key pair, None if the inventory names no keys.
 
-    The key pair is checked, so that a damaged one is found before any host is changed."""
+    Raises an error if the key pair is missing or damaged, so that this is found before any host is changed."""
     brought = located.inventory.keys
     if brought is None:
         return None

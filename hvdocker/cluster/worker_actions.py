@@ -41,7 +41,9 @@ def _make_keys(step: steps.MakeKeys, context: Context) -> None:
 
 
 def _client_key(step: steps.MakeKeys, context: Context) -> key_pairs.SshKeyPair:
-    """Return the client key of the cluster: the user's own, else that of a worker that is kept, else a new one."""
+    """Return the client key of the cluster: the user's own, else that of a worker that is kept, else a new one.
+
+    Raises an error if the worker has lost its key."""
     trust = step.trust
     if trust.user_key_files:
         return key_pairs.read_user_key_pair(*map(Path, trust.user_key_files))
@@ -64,7 +66,7 @@ def _make_folders(step: steps.MakeFolders, context: Context) -> None:
 
 
 def make_folders(context: Context, host: str, root: str, paths: tuple[str, ...], is_shared: bool) -> None:
-    """Create folders in `root` on a host.
+    """Create the folders `paths` in `root` on a host. With `is_shared` they are open to all users, otherwise private.
 
     If `root` is new, its removal is recorded in the context, so that a failed run can undo it."""
     link = context.link(host)
@@ -88,7 +90,7 @@ def _make_network(step: steps.MakeNetwork, context: Context) -> None:
 
 
 def create_container(context: Context, host: str, spec: ContainerSpec, extra_labels: Mapping[str, str]) -> str:
-    """Create a container without starting it, and return its id.
+    """Create a container without starting it, and return its id. `extra_labels` are added to the labels of `spec`.
 
     Its removal is recorded in the context, so that a failed run can undo it."""
     engine = context.engine(host)

@@ -40,7 +40,8 @@ def started(job: str, ranks: int, where: str) -> str:
 
 
 def nothing_left(seen: int, hosts: int) -> str:
-    """Say that nothing is left over. `seen` is the number of hosts, of all `hosts`, that could be looked at."""
+    """Return the sentence of `gc` if it finds nothing to remove. `seen` is the number of hosts, of all `hosts`, that
+    could be looked at."""
     where = pluralize(hosts, "host") if seen == hosts else f"{seen} of {pluralize(hosts, 'host')}"
     return f"nothing to do: nothing is left over on {where}"
 

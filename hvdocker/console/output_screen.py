@@ -24,7 +24,8 @@ MAX_ROWS = 12
 
 @dataclass
 class _State:
-    """The current state of a progress bar, and since when it stands."""
+    """The current state of a progress bar: its text, and since when it has not changed (time of the screen's clock).
+    `is_written` says that it was already written as a line."""
 
     text: Text
     since: float
@@ -32,9 +33,11 @@ class _State:
 
 
 class OutputScreen:
-    """Writes lines, and the states of progress bars by their owner (a rank and its stream).
+    """Writes lines, and the current states of progress bars. A state belongs to an owner (a rank and its stream),
+    which has one state at most.
 
-    A terminal shows the states below the lines. Otherwise a state is written as a line if it stands still."""
+    A terminal shows the states below the lines. Elsewhere a state is written as a line if it has not changed for
+    STILL_S."""
 
     def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
         self._console = console
@@ -52,20 +55,21 @@ class OutputScreen:
         self._is_closed = False
 
     def render(self, text: Text) -> str:
-        """Return the text as the console would print it, without a newline at its end."""
+        """Return the text as the console would print it, with colours, without a newline at its end."""
         with self._console.capture() as capture:
             self._console.print(text, end="")
         return capture.get()
 
     def add_line(self, line: str, owner: Hashable = None) -> None:
-        """Write a rendered line, which overwrites the state of its owner."""
+        """Write a line that was made with `render`. If its `owner` has a progress bar, the state of the bar is
+        removed."""
         with self._lock:
             self._lines.append(line)
             self._is_stale |= self._states.pop(owner, None) is not None
             self._write_in_time()
 
     def set_state(self, owner: Hashable, text: Text) -> None:
-        """Show a state of a progress bar, in place of the last one of its owner."""
+        """Show `text` as the state of the progress bar of its owner, in place of the owner's last state."""
         with self._lock:
             self._states[owner] = _State(text, self._clock())
             self._is_stale = True
@@ -73,7 +77,8 @@ class OutputScreen:
 
     @contextmanager
     def suspended(self) -> Iterator[None]:
-        """Write all lines and remove the states from the terminal, so that others can print to it meanwhile."""
+        """Write all lines and remove the states of progress bars from the terminal, so that the caller can print to it
+        in the `with` block. After the block the states are drawn again."""
         with self._lock:
             self._write(is_last=True)
             yield
@@ -81,7 +86,8 @@ class OutputScreen:
             self._wake_thread()
 
     def close(self) -> None:
-        """Write what is left, and end the thread. The last states stay on the terminal or become lines."""
+        """Write what is left, and end the thread. The last states of progress bars become lines. Raise the error of a
+        write that failed in the thread. Later calls do nothing."""
         with self._lock:
             if self._is_closed:
                 return
@@ -93,7 +99,8 @@ class OutputScreen:
         self._raise_failure()
 
     def _write_in_time(self) -> None:
-        """Write now, unless the last write was just before; then the thread writes."""
+        """Write what waits now. If the last write was less than INTERVAL_S ago, let the thread write it later. Raise
+        the error of a write that failed in the thread."""
         self._raise_failure()
         if self._clock() >= self._next:
             self._write()
@@ -101,12 +108,13 @@ class OutputScreen:
             self._wake_thread()
 
     def _raise_failure(self) -> None:
-        """Raise what failed in the thread, such as a pipe that nobody reads any more."""
+        """Raise the error of a write that failed in the thread, such as a broken pipe. Return if none failed."""
         if self._failure:
             raise self._failure
 
     def _write(self, is_last: bool = False) -> None:
-        """Write the lines, then the states. With `is_last` the states are not drawn again."""
+        """Write the lines that wait, then the states of progress bars below them. With `is_last` the states are only
+        removed from the terminal and not drawn again."""
         if not self._is_live:
             self._write_still_states()
         lines, self._lines = self._lines, []
@@ -129,7 +137,8 @@ class OutputScreen:
                 self._lines.append(self.render(state.text))
 
     def _drawn_rows(self) -> list[str]:
-        """Return one row for each state, cut to the width of the terminal."""
+        """Return one row for each state of a progress bar, cut to the width of the terminal. If there are too many for
+        the terminal, the last row says how many are missing."""
         size = self._console.size
         most = max(1, min(MAX_ROWS, size.height - 3))
         shown = list(self._states.values())
@@ -159,7 +168,7 @@ class OutputScreen:
 
 
 def _cut(text: Text, width: int) -> Text:
-    """Return the text as one row of at most `width` columns."""
+    """Return the text as one row of at most `width` columns. A longer text is cut and ends with an ellipsis."""
     row = text.copy()
     row.expand_tabs(1)
     row.truncate(width, overflow="ellipsis")

@@ -18,7 +18,8 @@ _MOST_ROWS = 12
 
 
 class Progress:
-    """A listener that shows Events while its `with` block runs. With `is_quiet` it shows no events."""
+    """A listener that shows a verb's Events while its `with` block runs: as a live table on a terminal, as lines
+    elsewhere. With `is_quiet` it shows no events."""
 
     def __init__(self, console: Console, is_quiet: bool = False) -> None:
         self._console = console
@@ -58,7 +59,8 @@ class Progress:
         return self._screen
 
     def print_line(self, text: str | Text, style: str | None = None) -> None:
-        """Print a line that is no event, even with `is_quiet`."""
+        """Print a line that is no event, even with `is_quiet`. `style` is a style of rich, such as `quiet`. If a job's
+        output is on the terminal, the line is printed between its lines."""
         with self._screen.suspended() if self._screen else nullcontext():
             self._console.print(text, style=style)
 
@@ -88,8 +90,8 @@ class Progress:
             self._rows[key] = event
 
     def _print(self, event: Event) -> None:
-        """Print an event as a line, because there is no live table. Each text is printed once per stage and host,
-        without counters. Events of the stage `connect` and events that only end a line are left out."""
+        """Print an event as a line, because there is no live table. Each text is printed once per stage (kind of work)
+        and host, without counters. Events of the stage `connect` are left out, and so are events with `is_end`."""
         mark = (event.stage, event.host, event.text)
         if event.is_end or event.stage == "connect" or mark in self._said:
             return

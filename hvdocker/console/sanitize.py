@@ -25,8 +25,8 @@ _COLOUR = re.compile(r"(\x1b\[[0-9;]{0,40}m)")
 
 
 def sanitized(text: str) -> str:
-    """Return the text without control sequences. Surrogates, which stand for bytes that are not valid text, become
-    U+FFFD."""
+    """Return the text without terminal control sequences. Surrogates, which stand for bytes that are not valid text,
+    become U+FFFD (the replacement character)."""
     if not _UNSAFE.search(text):
         return text
     return _SURROGATE.sub("\ufffd", _CONTROL.sub("", _SEQUENCE.sub("", text)))

@@ -109,7 +109,8 @@ def _between(
 def examine_interfaces(links: Mapping[str, HostLink], placed: Mapping[str, HostPlan]) -> dict[str, Finding]:
     """Return, by host, the finding about the network interface over which the host trains.
 
-    `placed` has the plan of each host with its training address. Hosts of a local cluster are left out."""
+    `placed` has the plan of each host with its training address. A host whose interfaces cannot be read gets an
+    UNKNOWN finding. Hosts of a local cluster are left out."""
     from hvdocker.transport.pool import for_each_host
 
     addresses = {name: place.address for name, place in placed.items() if not place.host.is_local}
@@ -137,7 +138,7 @@ def _say(env: Env, text: str, host: str | None = None) -> None:
 def _examine(
     env: Env, inventory: Inventory, session: Session, outcomes: HostOutcomes[HostSeen], placed: Mapping[str, HostPlan]
 ) -> dict[str, HostFacts]:
-    """Return the facts of every host in the inventory.
+    """Return the facts of every host in the inventory. `outcomes` has the results of the ordinary observation.
 
     `placed` has the plans of the hosts on which a trial container may be started; the cheap checks pass none. The
     hosts of a local cluster are one machine, which is examined once."""
@@ -194,7 +195,7 @@ def _note_ports(session: Session, state: ClusterState, placed: Mapping[str, Host
 
 
 def _note(problems: Problems, check: str, errors: list[HvdockerError], everyone: list[str]) -> None:
-    """Add the errors to `problems`, under their host and `check`.
+    """Add the errors to `problems`, under their host and the check (its name in the report, such as `mounts`).
 
     An error that names no host is added to every host in `everyone`."""
     for error in errors:
@@ -204,9 +205,10 @@ def _note(problems: Problems, check: str, errors: list[HvdockerError], everyone:
 
 
 def _missing_image_bytes(state: ClusterState, seen: HostSeen | None) -> int:
-    """Return how many bytes the cluster's image will take on a host that lacks it.
+    """Return how many bytes the cluster's image will take on a host that lacks it. `seen` is None if it was not
+    observed.
 
-    Return 0 if the host has the image, or if its size is unknown because no other engine has it."""
+    Return 0 if the host has the image or was not observed, or if the size is unknown because no other engine has it."""
     if seen is None or seen.image is not None:
         return 0
     known = [state.controller_image, *(host.image for host in state.hosts.values())]

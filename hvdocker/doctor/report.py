@@ -10,7 +10,7 @@ from hvdocker.errors import ExitCode
 
 
 class Mark(Enum):
-    """How bad a finding is: `BAD` stops training, `WARN` slows it down or may break it.
+    """How bad a finding is: `BAD` stops training, `WARN` slows it down or may break it, `GOOD` is no problem.
 
     `UNKNOWN` means that the check gave no result."""
 
@@ -22,11 +22,11 @@ class Mark(Enum):
 
 @dataclass(frozen=True)
 class Finding:
-    """The result of one check.
+    """The result of one check, whose name is `check`, such as `engine`.
 
-    `shown` is short enough for a table cell. `command` lets the user see the evidence. `fix` is the command or advice
-    that solves the problem. `is_unreachable` means that the host could not be reached, which has its own exit
-    code."""
+    `shown` is short enough for a table cell, and `evidence` has the lines that explain it. `command` lets the user
+    see the evidence. `fix` is the command or advice that solves the problem. `is_unreachable` means that the host
+    could not be reached, which has its own exit code."""
 
     check: str
     mark: Mark
@@ -74,7 +74,7 @@ class DoctorReport:
 
     @property
     def exit_code(self) -> ExitCode:
-        """The exit code of `doctor`: OK if no finding is BAD.
+        """The exit code of `doctor`: OK if no finding is BAD, otherwise UNFIT.
 
         If a host is unreachable the code is UNREACHABLE, even if other hosts are unfit."""
         bad = [finding for finding in self.findings if finding.mark is Mark.BAD]

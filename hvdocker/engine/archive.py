@@ -14,7 +14,8 @@ from hvdocker.engine.file_spec import FileSpec, with_user
 
 
 def put_files(engine: APIClient, container: str, files: Iterable[FileSpec], uid: int, gid: int) -> None:
-    """Put files below /run/hvdocker, owned by the container's user, with exactly their modes."""
+    """Put files into a container, below /run/hvdocker. They belong to `uid` and `gid` (the container's user) and get
+    exactly the modes in `files`. The container may be running or not."""
     folder, _, top = names.CONTAINER_FOLDER.rpartition("/")
     engine.put_archive(container, folder, _pack(files, uid, gid, top))
 
@@ -22,18 +23,20 @@ def put_files(engine: APIClient, container: str, files: Iterable[FileSpec], uid:
 def put_initial_files(
     engine: APIClient, container: str, files: Iterable[FileSpec], uid: int, gid: int, passwd: str
 ) -> None:
-    """Put all files of a new container before its first start, as a single archive, because the engine mounts the
-    container's file system for every archive.
+    """Put all files of a new container before its first start. They are sent as one archive, because the engine mounts
+    the container's file system for every archive.
 
-    `passwd` is the text of /etc/passwd in the image. A line for the container's user is added to it, because sshd
-    and ssh require one."""
+    `files` go below /run/hvdocker and belong to `uid` and `gid` (the container's user). `passwd` is the text of
+    /etc/passwd in the image. It is written back with a line for the container's user, because sshd and ssh require one.
+    A container that runs as root (uid 0) keeps its /etc/passwd."""
     users = [] if uid == 0 else [FileSpec("etc/passwd", with_user(passwd, uid, gid), 0o644)]
     engine.put_archive(container, "/", _pack(files, uid, gid, names.CONTAINER_FOLDER.lstrip("/"), users))
 
 
 def put_secrets(engine: APIClient, container: str, job: str, values: Mapping[str, bytes], uid: int, gid: int) -> None:
-    """Put the secrets of a job into the job's folder below /run/hvdocker/secrets, readable by the container's user
-    only. `values` has the secrets by name."""
+    """Put the secrets of a job into the container's folder /run/hvdocker/secrets/<job>, one file for each. Only `uid`
+    (the container's user) can read them. `values` maps the name of a secret, which is also its file name, to its
+    value."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as tar:
         for folder in ("secrets", f"secrets/{job}"):
@@ -44,26 +47,30 @@ def put_secrets(engine: APIClient, container: str, job: str, values: Mapping[str
 
 
 def read_secrets(engine: APIClient, container: str, job: str) -> dict[str, bytes]:
-    """Return the secrets of a job in a container (see `put_secrets`), by name. Empty if the secrets were removed,
-    which happens when the job ends."""
+    """Return the secrets of a job in a container, as `put_secrets` wrote them: values by name. Return an empty dict if
+    the secrets were removed, which happens when the job ends."""
     files = read_files(engine, container, f"{names.SECRETS_FOLDER}/{job}")
     return {name.rpartition("/")[2]: value for name, value in files.items()}
 
 
 def read_text(engine: APIClient, container: str, path: str) -> str | None:
-    """Return the text of a file in a container, running or not; None if there is no such file."""
+    """Return the text of a file in a container, which may be running or not. `path` is absolute. Return None if there
+    is no such file."""
     return read_texts(engine, container, path).get(path.rsplit("/", 1)[1])
 
 
 def read_texts(engine: APIClient, container: str, path: str) -> dict[str, str]:
-    """Return the text of a file, or of all files in a folder. Keys are paths relative to the parent folder of
-    `path`. Empty if there is no such path."""
+    """Return the text of a file in a container, or of all files below a folder. `path` is absolute.
+
+    Keys are paths relative to the parent of `path`: for `/a/ssh` a key is `ssh/config`. Return an empty dict if there
+    is no such path. Bytes that are not UTF-8 are replaced."""
     found = read_files(engine, container, path)
     return {name: data.decode("utf-8", "replace") for name, data in found.items()}
 
 
 def read_files(engine: APIClient, container: str, path: str) -> dict[str, bytes]:
-    """Return the same as `read_texts`, but as bytes. Empty if there is no such path."""
+    """Return the content of a file in a container, or of all files below a folder, as bytes. `path` and the keys are
+    those of `read_texts`. Return an empty dict if there is no such path."""
     from docker.errors import NotFound
 
     try:
@@ -76,8 +83,8 @@ def read_files(engine: APIClient, container: str, path: str) -> dict[str, bytes]
 
 
 def _pack(files: Iterable[FileSpec], uid: int, gid: int, top: str, roots: Iterable[FileSpec] = ()) -> bytes:
-    """Return a tar archive. `files` are placed below the folder `top` and belong to `uid` and `gid`; `roots` are
-    placed at the top of the archive and belong to root."""
+    """Return a tar archive, to be unpacked in a container. `files` are placed below the folder `top` (such as
+    `hvdocker`) and belong to `uid` and `gid`. `roots` are placed at the top of the archive and belong to root."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as tar:
         for file in roots:

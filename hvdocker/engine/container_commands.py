@@ -32,34 +32,37 @@ _ALL_PROCESSES = 'cd /proc && set -- "$1" "$2" [0-9]*; cd /;'
 
 
 def check_sshd(address: str, port: int, seconds: int) -> Command:
-    """Return the command that waits for an SSH server. It exits with 0 as soon as the server sends its banner, and
-    with 1 if that does not happen within `seconds`."""
+    """Return the command that waits for the SSH server at `address` and `port`. It exits with 0 as soon as the server
+    sends its banner, and with 1 if that does not happen within `seconds`."""
     return command(CHECK_PROGRAM, "sshd", address, str(port), str(seconds))
 
 
 def check_mesh(members: Iterable[str]) -> Command:
-    """Return the command that logs in by ssh to the workers of the given hosts. It exits with 0 if all logins
-    work, else with 1."""
+    """Return the command that logs in by ssh to the workers of other hosts. `members` are the names of these hosts. The
+    command exits with 0 if all logins work, else with 1."""
     return command(CHECK_PROGRAM, "mesh", *members)
 
 
 def ranks_folder(job: str) -> str:
-    """Return the folder in a container in which every rank wrapper of a job writes its process id."""
+    """Return the path of a folder in a container. Every rank wrapper of the job `job` writes its process id into a file
+    there, by which `end_ranks` finds the ranks."""
     return f"{names.CONTAINER_FOLDER}/ranks/{job}"
 
 
 def signal_ranks(signal: str, job: str, pids: Iterable[int]) -> Command:
-    """Return the command that signals those of the processes `pids` that belong to the job, and prints their ids.
-    With signal `0` it only prints."""
+    """Return the command that signals the processes `pids`, but only those that belong to the job, and prints the ids
+    of the signalled ones. `signal` is a name as for kill, such as `TERM`. With `0` no signal is sent: the command only
+    prints which of the processes still run."""
     return shell(_SIGNAL_SCRIPT, signal, f"{JOB_VARIABLE}={job}", *map(str, pids))
 
 
 def signal_exec(signal: str, token: str) -> Command:
-    """Return the command that signals all processes that the `exec` with this token started, and prints their ids.
-    With signal `0` it only prints."""
+    """Return the command that signals all processes that an `hvdocker exec` started, and prints their ids. `token` is
+    that of its ContainerCommand. `signal` is a name as for kill, such as `TERM`. With `0` no signal is sent: the
+    command only prints which of the processes still run."""
     return shell(f"{_ALL_PROCESSES}{_SIGNAL_SCRIPT}", signal, f"{EXEC_VARIABLE}={token}")
 
 
 def interactive_shell() -> tuple[str, ...]:
-    """Return a command for an interactive shell: bash if the image has it, else sh."""
+    """Return the words of a command that starts an interactive shell: bash if the image has it, else sh."""
     return ("sh", "-c", "if command -v bash >/dev/null 2>&1; then exec bash; else exec sh; fi")

@@ -1,4 +1,4 @@
-"""Detects that the container of a job was removed by another user while it is being queried."""
+"""Detects that the container of a job was removed by another command, such as `down`, while it is being queried."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _REMOVAL_STATES = ("removing", "dead")
 
 @contextmanager
 def translating_container_errors(link: HostLink, container: str, what: str) -> Iterator[None]:
-    """Translate exceptions as `translating_errors` does, but raise JobStopped if the container was removed.
+    """Translate exceptions of the body as `translating_errors` does, but raise JobStopped if the container was removed
+    meanwhile. `what` says what is being done, for the error message, such as `reading the job's output`.
 
-    The engine's answer for a container that is being removed depends on how far the removal is: 404, 409, or 500
-    for missing files. So after any API error the engine is asked whether the container still exists. `what` says
-    what is being done, for the error message."""
+    The engine's answer for a container that is being removed depends on how far the removal is: 404, 409, or 500 for
+    missing files. So after any API error the engine is asked whether the container still exists."""
     from docker.errors import APIError
 
     with translating_errors(link.name, what):
@@ -43,7 +43,8 @@ def is_container_gone(link: HostLink, container: str) -> bool:
 
 
 def container_gone_error(host: str) -> JobStopped:
-    """Return the error for a job whose container was removed by another user."""
+    """Return the error for a job whose container was removed by another command, such as a `down` of another user.
+    `host` is the host that had the container."""
     return JobStopped(
         "the job was taken down by someone else: its container is gone",
         host=host,

@@ -24,7 +24,8 @@ OnOutput = Callable[[bytes, bool], None]
 
 @dataclass(frozen=True)
 class GracePeriod:
-    """How long processes may run after SIGTERM (`grace_s`), and the functions that measure this time and wait."""
+    """How long processes may run after SIGTERM before they get SIGKILL (`grace_s`, in seconds). `clock` and `sleep`
+    measure this time and wait; tests replace them."""
 
     grace_s: float
     clock: Callable[[], float] = time.monotonic
@@ -33,8 +34,9 @@ class GracePeriod:
 
 @dataclass(frozen=True)
 class ContainerCommand:
-    """A command to run in a container. `token` is put into the environment of the command, so that its processes
-    can be found and ended later (`end_exec`)."""
+    """A command to run in a container. `workdir` is the folder in the container in which it starts. `token` is a text
+    of the caller's choice that no other command has. It is put into the environment of the command, so that `end_exec`
+    can find and end its processes."""
 
     argv: tuple[str, ...]
     workdir: str
@@ -42,9 +44,10 @@ class ContainerCommand:
 
 
 def stream_in_container(link: HostLink, container: str, what: ContainerCommand, on_piece: OnOutput) -> int:
-    """Run a command to its end, as the container's user and without standard input; return its exit code.
+    """Run the command `what` to its end, as the container's user and without standard input; return its exit code.
 
-    `on_piece` gets the output as it arrives. Raises an error if the engine does not report an exit code."""
+    `on_piece` gets each piece of output as it arrives, and whether it is from standard error. Raises HvdockerError if
+    the engine does not report an exit code: then the command may still run."""
     with translating_errors(link.name, f"running a command in {container}"):
         engine = link.engine()
         made = engine.exec_create(
@@ -59,8 +62,8 @@ def stream_in_container(link: HostLink, container: str, what: ContainerCommand, 
 
 
 def end_exec(link: HostLink, container: str, token: str, patience: GracePeriod) -> None:
-    """Send SIGTERM to all processes of the `exec` with this token, and SIGKILL to those that still run after the
-    grace period."""
+    """End all processes of the ContainerCommand with this token: send SIGTERM, and SIGKILL to those that still run
+    after the grace period (`patience`). Do nothing if none runs."""
 
     def signal(number: str) -> list[int]:
         return _numbers(exec_in_container(link, container, list(signal_exec(number, token).argv))[1])
@@ -69,8 +72,8 @@ def end_exec(link: HostLink, container: str, token: str, patience: GracePeriod) 
 
 
 def end_ranks(link: HostLink, container: str, job: str, patience: GracePeriod) -> int:
-    """Send SIGTERM to the ranks of a job in a container, and SIGKILL to those that still run after the grace
-    period. Return how many ranks were running."""
+    """End the ranks of a job that run in a container: send SIGTERM, and SIGKILL to those that still run after the grace
+    period (`patience`). Return how many ranks were running, 0 if none."""
     pids = _rank_pids(link, container, job)
 
     def signal(number: str) -> list[int]:
@@ -110,7 +113,8 @@ def _numbers(text: str) -> list[int]:
 
 
 def exec_in_container(link: HostLink, container: str, argv: list[str]) -> tuple[int, str, str]:
-    """Run a short command in a container; return its exit code, standard output and standard error."""
+    """Run a short command in a running container; return its exit code, standard output and standard error. A command
+    that fails does not raise; an engine that fails raises HvdockerError."""
     with translating_errors(link.name, f"running {argv[0].rpartition('/')[2]} in {container}"):
         engine = link.engine()
         made = engine.exec_create(container, argv)["Id"]

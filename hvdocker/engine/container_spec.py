@@ -21,9 +21,12 @@ ROOT_CAPABILITIES = ("SETUID", "SETGID", "SYS_CHROOT", "DAC_OVERRIDE")
 class ContainerSpec:
     """Everything that decides how a container of hvdocker is created.
 
-    `address` is the container's IPv4 address in `network`; None means no fixed address. `binds` are mounts as the
-    docker CLI writes them. `memory_bytes` and `cpus` are limits; None means no limit. `shm_bytes` is the size of
-    /dev/shm; None means the engine's default. `restart` is the engine's restart policy."""
+    `uid` and `gid` are those of the container's user. `network` is `host`, the name of a Docker network, or
+    `container:NAME` to share the network of another container. `address` is the container's IPv4 address in `network`;
+    None means no fixed address. `binds` are mounts as the docker CLI writes them, `SOURCE:TARGET`. `memory_bytes` and
+    `cpus` are limits; None means no limit. `shm_bytes` is the size of /dev/shm; None means the engine's default.
+    `restart` is the engine's restart policy, such as `no` or `unless-stopped`. `stop_timeout_s` is how long the engine
+    waits between SIGTERM and SIGKILL."""
 
     name: str
     image: str
@@ -52,8 +55,9 @@ class ContainerSpec:
         return ROOT_CAPABILITIES if self.uid == 0 else ()
 
     def fingerprint(self) -> str:
-        """Return a hash of the specification, by which `up` detects a worker that has to be replaced. Labels that
-        do not change how the container works are left out, such as its owner and the version of hvdocker."""
+        """Return a hash of the specification. It is stored as a label of the container. `up` replaces a worker if the
+        label differs from the hash of the worker that it would create. Labels that do not change how the container
+        works do not count, such as its owner and the version of hvdocker."""
         fields = asdict(self)
         ignored = (
             names.LABEL_SPEC,
@@ -78,13 +82,13 @@ class ContainerSpec:
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def all_labels(self) -> dict[str, str]:
-        """Return the labels with the fingerprint added."""
+        """Return the labels with the fingerprint added, under the name `names.LABEL_SPEC`."""
         return {**self.labels, names.LABEL_SPEC: self.fingerprint()}
 
 
 def create_body(spec: ContainerSpec, extra_labels: Mapping[str, str]) -> dict[str, Any]:
-    """Return the body of the API request POST /containers/create. `extra_labels` are added to the labels of
-    `spec`. Values are `Any` because the body is JSON."""
+    """Return the body of the API request POST /containers/create that creates the container. `extra_labels` are added
+    to the labels of `spec`, and do not count for its fingerprint. Values are `Any` because the body is JSON."""
     host: dict[str, Any] = {  # Any: as above
         "NetworkMode": spec.network,
         "Binds": list(spec.binds),
@@ -124,15 +128,15 @@ def create_body(spec: ContainerSpec, extra_labels: Mapping[str, str]) -> dict[st
 
 
 def _device_request(devices: tuple[str, ...]) -> dict[str, Any]:
-    """Return the entry of the API's `DeviceRequests` that gives a container these GPUs. Values are `Any` because
-    the entry is JSON."""
+    """Return the entry of the API's `DeviceRequests` that gives a container these GPUs. `devices` are UUIDs of GPUs, or
+    ALL_DEVICES. Values are `Any` because the entry is JSON."""
     which = {"Count": -1} if devices == ALL_DEVICES else {"DeviceIDs": list(devices)}
     return {"Driver": "", **which, "Capabilities": [["gpu"]]}
 
 
 def create_command(spec: ContainerSpec) -> Command:
-    """Return the `docker create` command that is equivalent to `create_body`, for the script that `--dry-run
-    --script` prints."""
+    """Return the `docker create` command that creates the same container as the API request of `create_body`. It is
+    part of the script that `--dry-run --script` prints."""
     argv = ["docker", "create", "--name", spec.name, "--user", f"{spec.uid}:{spec.gid}", "--init"]
     for group in spec.groups:
         argv += ["--group-add", str(group)]

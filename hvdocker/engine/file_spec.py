@@ -11,8 +11,9 @@ HOME = f"{names.CONTAINER_FOLDER}/home"
 
 @dataclass(frozen=True)
 class FileSpec:
-    """A file or folder in a container. `path` is relative to /run/hvdocker; only that of /etc/passwd is relative
-    to /. `content` is None for a folder."""
+    """A file or folder to put into a container. `path` is relative to /run/hvdocker, such as `ssh/config`; only
+    `etc/passwd` is relative to /. `content` is the text of the file, None for a folder. `mode` has the permission
+    bits."""
 
     path: str
     content: str | None
@@ -28,8 +29,8 @@ def passwd_line(uid: int, gid: int) -> str:
 
 
 def with_user(passwd: str, uid: int, gid: int) -> str:
-    """Return the text of /etc/passwd with an entry for the container's user. For root (uid 0) the text is returned
-    unchanged, because root already has an entry."""
+    """Return `passwd`, the text of /etc/passwd in an image, with an entry for the container's user. An entry of an
+    earlier call is replaced. For root (uid 0) the text is returned unchanged, because root already has an entry."""
     if uid == 0:
         return passwd
     kept = [line for line in passwd.splitlines(keepends=True) if not line.startswith("hvd:")]

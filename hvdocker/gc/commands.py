@@ -38,14 +38,18 @@ echo "done"
 
 
 def list_leftovers(host: str) -> Command:
-    """Return the command that lists leftovers on the host. It prints `run CLUSTER MARK` and `feed PATH` lines, and
-    at the end `done`."""
+    """Return the command that lists leftovers on the host. `host` is the host's name in the inventory.
+
+    It prints `run CLUSTER MARK` lines, where MARK is `TOKEN@OWNER` of the run, then `feed PATH` lines for stale
+    folders of image transfers, and at the end `done`."""
     return shell(_SCRIPT, host, "/var/tmp")
 
 
 def read_leftovers(text: str) -> tuple[tuple[RunFolder, ...], tuple[str, ...]] | None:
-    """Parse the output of `list_leftovers`. Return the run folders and the paths of stale feeds, or None if the
-    script did not run to its end."""
+    """Parse the output of `list_leftovers`. Return the run folders, and the paths of stale feeds (folders of image
+    transfers between hosts).
+
+    Return None if the script did not run to its end."""
     answer = read_probe(text)
     if not answer.is_complete:
         return None
@@ -54,8 +58,9 @@ def read_leftovers(text: str) -> tuple[tuple[RunFolder, ...], tuple[str, ...]] |
 
 
 def _folder(line: str) -> RunFolder | None:
-    """Parse `CLUSTER MARK` from a `run` line. Return None if these names cannot come from hvdocker, so that the
-    folder is left alone."""
+    """Parse the text `CLUSTER MARK` of a `run` line.
+
+    Return None if these names cannot come from hvdocker, so that the folder is left alone."""
     cluster, _, mark = line.partition(" ")
     token, owner = names.read_run_mark(mark)
     is_ours = not names.cluster_name_problem(cluster) and re.fullmatch(r"[0-9a-f]+", token)

@@ -68,8 +68,10 @@ class _Unused:
 
 
 def gc(env: Env, located: Located, options: GcOptions, show: Show = lambda plan: None) -> GcReport:
-    """Find what is unused, show the plan, ask the user, and remove it. Hosts that cannot be reached become errors
-    in the report. A dry run only shows the plan."""
+    """Find what is unused, call `show` with the plan, ask the user, and remove it. A dry run only shows the plan.
+
+    Hosts that cannot be reached become errors in the report. Raises an error if the user refuses or cannot be asked;
+    then nothing is removed."""
     cluster = located.inventory.cluster
     with connected(env, located, options.accept_new_host_keys, must_all=False) as session:
         clear_dead_locks(env, located, session.links, options.is_dry_run)
@@ -100,8 +102,9 @@ def _find_unused(
 
 
 def _removable_runs(env: Env, found: Mapping[str, HostLeftovers], options: GcOptions) -> list[DeadRun]:
-    """Return the dead runs of this user, or with --force of all users. Each run that is left alone is reported to
-    the listener."""
+    """Return the dead runs of this user, or with --force of all users. `found` has the leftovers by host.
+
+    Each run that is left alone is reported to the listener."""
     mine = []
     for run in dead_runs(found):
         if options.is_forced or run.is_of(env.maker().owner):
@@ -120,9 +123,10 @@ def _look_at_run(
 
 
 def _confirmed(env: Env, found: _Unused, options: GcOptions) -> _Unused:
-    """Ask the user, and return what may be removed. Each run with a job that still trains is asked about
-    separately; the rest is confirmed as a whole. If some host could not be observed, runs that still train are
-    kept without a question."""
+    """Ask the user, and return what may be removed. Raises an error if the user refuses or cannot be asked.
+
+    Each run with a job that still trains is asked about separately; the rest is confirmed as a whole. If some host
+    could not be observed, runs that still train are kept without a question."""
     running = {name: sight.running() for name, (_, sight) in found.runs.items() if sight.running()}
     if found.errors and running:
         # The client of such a run may be alive, with its ticket on a host that could not be observed.
@@ -170,7 +174,9 @@ def _collect(env: Env, located: Located, session: Session, agreed: _Unused, opti
 
 
 def _was_confirmed(before: tuple[Located, ClusterToRemove] | None, now: tuple[Located, ClusterToRemove]) -> bool:
-    """Return whether the user confirmed this run, and no job has started in it since."""
+    """Return whether the user confirmed the removal of this run, and no job has started in it since.
+
+    `now` is what is observed of the run now. `before` is what the user was shown, None if this run was not shown."""
     return before is not None and set(now[1].running()) <= set(before[1].running())
 
 
@@ -182,8 +188,10 @@ def _without_duplicates(errors: tuple[HvdockerError, ...]) -> list[HvdockerError
 def _remove_run(
     env: Env, own: Located, session: Session, sight: ClusterToRemove, held: HeldLocks, report: GcReport
 ) -> None:
-    """Fetch the outputs of one dead run, then remove the run. If the outputs cannot be fetched, the error is added
-    to the report and nothing of this run is removed; other runs still are. Raises if the lock was lost."""
+    """Fetch the outputs of one dead run, then remove the run. Results and errors are added to `report`.
+
+    `own` is the inventory with the run's cluster name, and `sight` has the plan. If the outputs cannot be fetched,
+    nothing of this run is removed; other runs still are. Raises an error only if the lock was lost."""
     try:
         done = fetch_and_remove(env, own, session, sight, held)
     except HvdockerError as error:

@@ -28,9 +28,12 @@ class UnusedImage:
 
 @dataclass(frozen=True)
 class HostLeftovers:
-    """All leftovers on one host, for every cluster. `live_tokens` are the tokens of clients that have a live
-    ticket on this host. `folders` are the cluster folders of runs. `feeds` (folders) and `parts` (tags of
-    incomplete images) come from image transfers, and are too old to be still in use."""
+    """All leftovers on one host, for every cluster.
+
+    `containers` are all containers of hvdocker, used or not. `live_tokens` are the tokens of clients that have a
+    live ticket on this host. `folders` are the cluster folders of runs. `feeds` (folders) and `parts` (tags of
+    incomplete images) come from image transfers, and are too old to be still in use. `images` are unused; they are
+    listed only for `gc --images`."""
 
     containers: tuple[ContainerSeen, ...] = ()
     live_tokens: frozenset[str] = frozenset()

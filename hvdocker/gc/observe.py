@@ -25,8 +25,9 @@ _UNTAGGED = "<none>:<none>"
 
 
 def see_leftovers(links: Mapping[str, HostLink], with_images: bool, clears: bool) -> HostOutcomes[HostLeftovers]:
-    """Look for leftovers on all hosts at once. `with_images`: also look for unused images. `clears`: also remove
-    dead tickets while the live ones are listed."""
+    """Look for leftovers on all hosts at once. Hosts that cannot be asked are in `failed` of the result.
+
+    `with_images`: also look for unused images. `clears`: also remove dead tickets while the live ones are listed."""
     return for_each_host(links, lambda name: _see(links[name], with_images, clears))
 
 

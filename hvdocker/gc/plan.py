@@ -17,8 +17,10 @@ from hvdocker.plan.plan import Plan, Step, plan_of
 
 @dataclass(frozen=True)
 class DeadRun:
-    """A cluster that a `run` made and that nothing uses any more: no host that has a container or folder of the
-    run has a live ticket of its client."""
+    """A cluster that a `run` made and that nothing uses any more.
+
+    No host that has a container or folder of the run has a live ticket of its client. `owners` are the owners that
+    these containers and folders name, `hosts` the hosts that have them."""
 
     cluster: str
     owners: tuple[str, ...]
@@ -72,10 +74,10 @@ def _runs_on_host(here: HostLeftovers) -> Iterator[tuple[str, str, str]]:
 def plan_other_leftovers(
     cluster: str, found: Mapping[str, HostLeftovers], taken: Sequence[str], owner: str | None, is_whole: bool = True
 ) -> Plan:
-    """Plan the removal of everything unused that does not belong to a dead run.
+    """Plan the removal of everything unused that does not belong to a dead run. `found` has the leftovers by host.
 
-    `taken` are the clusters of dead runs, which are removed as a whole. Only containers of `owner` are removed;
-    None means of all owners.
+    `taken` are the clusters of dead runs, which are removed as a whole. Only containers of `owner` are removed; None
+    means of all owners.
 
     A master that was created but never started is removed: while `gc` holds the hosts' locks, no `train` can be
     about to start it. If not every host answered (`is_whole` is false), such a master stays if one of its workers

@@ -23,7 +23,7 @@ OutputSink = Callable[[bytes], None]
 
 
 def discard_output(line: bytes) -> None:
-    """Discard the output of hooks."""
+    """Ignore a line that a hook printed. This is the default of `Hooks.on_output`."""
 
 
 @dataclass
@@ -36,9 +36,10 @@ class VerbExit:
 
 @dataclass(frozen=True)
 class Hooks:
-    """The hooks of one command. `verb` is the name of the command's verb. With `is_skipped` no hook runs.
-    `on_output` receives the lines that hooks print. `job` and `hosts` are those of the job, empty until a job has
-    started."""
+    """The user's hooks as one command runs them. `verb` is the name of the command's verb, such as `train`. With
+    `is_skipped` (the flag --skip-hooks) no hook runs. `on_output` receives each line that a hook prints. `job` and
+    `hosts` are the id and the hosts of the command's job; both are empty until a job has started. Hooks get them as
+    environment variables."""
 
     env: Env
     located: Located
@@ -57,7 +58,8 @@ class Hooks:
         return replace(self, job=job, hosts=hosts)
 
     def before(self, what: str) -> None:
-        """Run the hook `pre-<what>`. Raise HvdockerError if it fails or its file cannot be trusted."""
+        """Run the hook `pre-<what>`; `what` is a verb, such as `up`. Raise HvdockerError, which stops the verb, if the
+        hook fails or its file cannot be trusted. Do nothing if there is no such hook."""
         name = f"pre-{what}"
         try:
             self._run(name, None)
@@ -65,19 +67,23 @@ class Hooks:
             raise error.as_error(f"the hook {name} {error.how}, so nothing was done") from None
 
     def after(self, what: str, code: int) -> None:
-        """Run the hook `post-<what>`, with the exit code of the verb. A failure is only a note."""
+        """Run the hook `post-<what>`; `what` is a verb, such as `up`, and `code` the verb's exit code. If the hook
+        fails, send only a note. Do nothing if there is no such hook."""
         self._run_or_note(f"post-{what}", code)
 
     def failed(self, error: BaseException) -> None:
-        """Run the hook `on-failure` with the exit code of `error`. The hook does not run for a UsageProblem,
-        because then nothing was tried."""
+        """Run the hook `on-failure` and tell it the exit code of `error`, the error that ended the verb. The hook does
+        not run for a UsageProblem, because then nothing was tried. If the hook itself fails, send only a note."""
         if not isinstance(error, UsageProblem):
             self._run_or_note("on-failure", exit_code_of(error))
 
     @contextmanager
     def around(self, what: str) -> Iterator[VerbExit]:
-        """Run the hook `pre-<what>` before the body and `post-<what>` after it, and `on-failure` if an exception
-        is raised. For a verb that is finished when the body ends."""
+        """Run the hook `pre-<what>` before the body and `post-<what>` after it; `what` is a verb, such as `up`. If the
+        body or the first hook raises, run `on-failure` instead of `post-<what>` and raise the exception again.
+
+        Use this only for a verb that is finished when the body ends. The body may set the exit code for the `post-`
+        hook in the VerbExit."""
         end = VerbExit()
         with self.on_failure():
             self.before(what)
@@ -119,9 +125,10 @@ class Hooks:
             raise _HookFailed(path, how, end.last_lines)
 
     def _find_hook(self, name: str) -> Path | None:
-        """Return the path of the hook. Raise HvdockerError if its file or folder cannot be trusted.
+        """Return the path of the file of the hook `name`, such as `pre-up`. Raise HvdockerError if another user may
+        have changed the file or its folder.
 
-        None means that the hook is not run: hooks are skipped, the file is missing or not executable, or this
+        Return None if the hook is not to be run: hooks are skipped, the file is missing or not executable, or this
         command was called from that hook."""
         path = self.located.state / "hooks" / name
         if self.is_skipped or name in self.running or not path.exists():
@@ -147,8 +154,9 @@ class Hooks:
         return tuple(filter(None, self.env.environ.get(HOOK_VARIABLE, "").split(",")))
 
     def _variables(self, name: str, code: int | None) -> dict[str, str]:
-        """Return the environment of the hook. If another hook called this command, that hook's job and exit code
-        are not passed on."""
+        """Return the environment variables for the hook `name`: those of this command, and facts such as
+        HVDOCKER_CLUSTER. `code` is the verb's exit code, None if there is none yet. If another hook called this
+        command, that hook's HVDOCKER_JOB and HVDOCKER_EXIT_CODE are left out."""
         inventory = self.located.inventory
         known = {"HVDOCKER_JOB": self.job, "HVDOCKER_EXIT_CODE": "" if code is None else str(code)}
         around = {each: value for each, value in self.env.environ.items() if each not in known}
@@ -164,7 +172,8 @@ class Hooks:
 
 
 class _HookFailed(Exception):
-    """A hook failed; `how` completes the sentence "the hook NAME ..."."""
+    """A hook failed or could not be started. `how` completes the sentence "the hook NAME ...", as in `failed with exit
+    code 2`. `path` is the file of the hook; `lines` are the last lines that it printed."""
 
     def __init__(self, path: Path, how: str, lines: tuple[str, ...] = ()) -> None:
         super().__init__(how)
@@ -176,7 +185,8 @@ class _HookFailed(Exception):
 
 
 def exit_code_of(error: BaseException) -> int:
-    """Return the exit code with which hvdocker will end because of this error."""
+    """Return the exit code with which hvdocker will end because of this error. It is never 0: an exception without an
+    exit code counts as a general error."""
     if isinstance(error, KeyboardInterrupt):
         return int(ExitCode.INTERRUPTED)
     code = getattr(error, "exit_code", getattr(error, "code", None))

@@ -24,15 +24,17 @@ _LAST_LINES = 10
 
 @dataclass(frozen=True)
 class HookResult:
-    """How a hook ended. `code` is the negative signal number if a signal killed it, as in subprocess."""
+    """How a hook ended. `code` is its exit code, or the negative signal number if a signal killed it, as in subprocess.
+    `last_lines` are the last lines that it printed."""
 
     code: int
     last_lines: tuple[str, ...] = ()
 
 
 def run_hook(path: Path, folder: Path, environ: Mapping[str, str], say: Callable[[bytes], None]) -> HookResult:
-    """Run the hook in `folder` until it ends. `say` gets every line of its output. Raise OSError if the hook
-    cannot be started."""
+    """Run the hook (the file `path`) in the folder `folder` until it ends, and return how it ended. `environ` is its
+    whole environment. `say` gets every line of its output. Raise OSError if the hook cannot be started. On Ctrl-C wait
+    a few seconds for the hook, then kill it and raise KeyboardInterrupt."""
     process = subprocess.Popen(
         [str(path)], cwd=folder, env=environ, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     )
@@ -48,8 +50,8 @@ def run_hook(path: Path, folder: Path, environ: Mapping[str, str], say: Callable
 
 
 class _OutputReader:
-    """Reads the output of the hook in a thread, and stops soon after the hook ends even if another process
-    keeps the pipe open."""
+    """Reads the output of the hook `process` in a thread, and passes every line to `say`. `finish` waits only about a
+    second after the hook has ended, because another process that the hook started may keep the pipe open."""
 
     def __init__(self, process: subprocess.Popen[bytes], say: Callable[[bytes], None]) -> None:
         assert process.stdout is not None
@@ -71,8 +73,8 @@ class _OutputReader:
 
 
 def is_private_group(uid: int, gid: int) -> bool:
-    """Return whether the group has the name of the user and no other members. Many distributions create such a
-    group for every user."""
+    """Return whether the group `gid` is the user's own: it has the name of the user `uid` and no other members. Many
+    distributions create such a group for every user. Return False if the user or the group does not exist."""
     try:
         owner, group = pwd.getpwuid(uid).pw_name, grp.getgrgid(gid)
     except KeyError:
@@ -90,15 +92,16 @@ def _wait_or_kill(process: subprocess.Popen[bytes]) -> None:
 
 @dataclass(frozen=True)
 class TrustProblem:
-    """Why a file cannot be trusted, and the command or advice that fixes it."""
+    """Why a file cannot be trusted (`what`), and the command or advice for the user that fixes it (`fix`)."""
 
     what: str
     fix: str = "make it your own and writable by you alone"
 
 
 def trust_problem(path: Path, is_private: Callable[[int, int], bool] = is_private_group) -> TrustProblem | None:
-    """Return why the file or folder may be under another user's control, or None. A hook is code, so it must
-    belong to the user or root, and no other user may write to it."""
+    """Return why another user may control the file or folder, or None if none does. A hook is code, so it must belong
+    to the user or root, and no other user may write to it. `is_private` says whether a group has no other members than
+    the user: then members of the group may write."""
     try:
         found = path.stat()
     except OSError as error:

@@ -21,9 +21,10 @@ PULLED = "pulled"
 
 @contextmanager
 def prepare(some: list[Step], context: Context) -> Iterator[None]:
-    """Open one shipment for all ShipImage steps, so that the image is read once for all hosts.
+    """Open one shipment for all ShipImage steps in `some`, so that the image is read once for all hosts. The steps are
+    carried out in the `with` block.
 
-    After the steps, raise HostUnfit if hosts pulled different builds of the image."""
+    Afterwards raise HostUnfit if hosts pulled different builds of the image."""
     ships = [step for step in some if isinstance(step, ShipImage)]
     with contextlib.ExitStack() as stack:
         if ships:
@@ -84,7 +85,7 @@ def _progress_of(step: Step, context: Context) -> Callable[[int, int], None]:
 
 
 def _remove_image(step: RemoveImage, context: Context) -> None:
-    """Remove the image, unless it is gone (404) or has come into use since the plan was made (409)."""
+    """Remove the image. Do nothing if it is already gone (404) or has come into use since the plan was made (409)."""
     from docker.errors import APIError
 
     try:

@@ -47,8 +47,9 @@ class BuildRequest:
 class PushRequest:
     """The flags of `image push`.
 
-    If `image` is None, the inventory's image is pushed. `lock_wait_s` is how long to wait for the locks of the
-    hosts."""
+    If `image` is None, the inventory's image is pushed. `accept_new_host_keys` trusts unknown SSH host keys without
+    asking. `is_dry_run` only shows the plan. `lock_wait_s` is how many seconds to wait if another run holds the locks
+    of the hosts."""
 
     image: str | None = None
     accept_new_host_keys: bool = False
@@ -57,7 +58,10 @@ class PushRequest:
 
 
 def build(env: Env, request: BuildRequest, inventory: Path | None = None) -> str:
-    """Build the requested target and return the tag of the new image. The hosts are not locked."""
+    """Build the requested target and return the tag of the new image. The hosts are not locked.
+
+    `inventory` is the inventory file that the user named; it is needed only to build on a host (`request.on`). None
+    chooses it as other verbs do. Raise UsageProblem for wrong flags."""
     if request.target not in TARGETS:
         raise UsageProblem(f"there is no target {request.target!r}", fix=f"targets are {', '.join(TARGETS)}")
     if request.cuda_image and request.target != "gpu":
@@ -85,10 +89,11 @@ class PushReport:
 
 
 def push(env: Env, located: Located, request: PushRequest, show: Show = lambda plan: None) -> PushReport:
-    """Put the image onto every host of the inventory that lacks it, and pass the plan to `show`.
+    """Put the image onto every host of the inventory that lacks it, and pass the plan to `show` before it is carried
+    out.
 
-    The hosts are first observed without a lock. If there is anything to do and this is no dry run, they are
-    locked, observed again and planned again."""
+    The hosts are first observed without a lock. If there is anything to do and this is no dry run, they are locked,
+    observed again and planned again. Raise UsageProblem for a local cluster."""
     inventory = located.inventory
     if inventory.is_local:
         raise UsageProblem("a local cluster's workers share this machine's engine: there is nowhere to push to")

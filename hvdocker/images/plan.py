@@ -30,11 +30,12 @@ class ImagePlan:
 
 
 def plan_image(inventory: Inventory, state: ClusterState, placed: Mapping[str, HostPlan]) -> ImagePlan:
-    """Return the steps that bring the inventory's image to every host that lacks it.
+    """Return the steps that bring the inventory's image to every host that lacks it. `placed` are the hosts of the
+    cluster.
 
-    If no engine has the image, hosts pull it from the inventory's registry. Without a registry, the image is
-    built if it is one of `names.OWN_IMAGES`; otherwise an error is raised. Also raises if the image is for
-    another CPU architecture than the hosts have, or is not made for hvdocker."""
+    If no engine has the image, hosts pull it from the inventory's registry. Without a registry, the image is built if
+    it is one of `names.OWN_IMAGES`; otherwise an error is raised. Also raises if the image is for another CPU
+    architecture than the hosts have, or is not made for hvdocker."""
     hosts = {name: place.seen for name, place in placed.items()}
     arch = docker_arch(next(iter(hosts.values())).engine.architecture)
     source = _find_source(state, hosts, arch)
@@ -48,10 +49,11 @@ def plan_image(inventory: Inventory, state: ClusterState, placed: Mapping[str, H
 
 
 def runs_image(container: ContainerSeen, place: HostPlan, image: ImagePlan) -> bool:
-    """Whether the container runs the cluster's image, possibly with a requirements layer on top.
+    """Whether the container runs the cluster's image `image`, possibly with a requirements layer on top. `place` is
+    the container's host. If not, the container has to be replaced.
 
-    One image can have different ids on two engines: a configuration digest on a classic engine, a manifest
-    digest with containerd. So the container's image id may also be the id that the image has on this host."""
+    One image can have different ids on two engines: a configuration digest on a classic engine, a manifest digest with
+    containerd. So the container's image id may also be the id that the image has on this host."""
     if image.content is None:
         return False
     if container.requirements_key and container.base_content == image.content:
@@ -64,8 +66,9 @@ def runs_image(container: ContainerSeen, place: HostPlan, image: ImagePlan) -> b
 def plan_push(inventory: Inventory, state: ClusterState) -> Plan:
     """Return the plan of `image push`: bring the inventory's image to every host that lacks it.
 
-    The image need not be made for hvdocker. With a registry, the controller pushes the image and the hosts
-    pull it. Raises if no engine has the image."""
+    The image need not be made for hvdocker. With a registry, the controller pushes the image and the hosts pull it.
+    Raise HvdockerError if no engine has the image, or if there is a registry and the controller lacks the image. Raise
+    HostUnfit if the image is for another CPU architecture."""
     arch = docker_arch(next(iter(state.hosts.values())).engine.architecture)
     source = _find_source(state, state.hosts, arch)
     if source is None:

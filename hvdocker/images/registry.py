@@ -26,10 +26,10 @@ Progress = Callable[[int, int], None]
 
 
 def push(engine: APIClient, image: str, registry: str, progress: Progress) -> None:
-    """Push the image to the registry.
+    """Push the image from `engine` to the registry. `progress` receives the bytes done and the bytes in total.
 
-    An engine pushes only a tag that starts with the registry's name. So the image has such a tag while it is
-    being pushed."""
+    An engine pushes only a tag that starts with the registry's name. So the image has such a tag while it is being
+    pushed. Raise HvdockerError if the push fails."""
     with _temporary_tag(engine, image, registry) as remote:
         repository, tag = _split(remote)
         if remote != full_reference(image):
@@ -39,10 +39,11 @@ def push(engine: APIClient, image: str, registry: str, progress: Progress) -> No
 
 
 def pull(engine: APIClient, step: PullImage, progress: Progress) -> str:
-    """Pull the image of the step and return its content hash.
+    """Pull the image of the step with `engine` and return its content hash. `progress` receives the bytes done and the
+    bytes in total.
 
-    The pulled image is tagged as `step.image` only after the checks. Raises if the registry has another build
-    than `step.content`, or if the image lacks the label that `step.needs_label` demands."""
+    The pulled image is tagged as `step.image` only after the checks. Raise HvdockerError if the pull fails, if the
+    registry has another build than `step.content`, or if the image lacks the label that `step.needs_label` demands."""
     with _temporary_tag(engine, step.image, step.registry) as remote:
         _pull(engine, remote, progress)
         found = engine.inspect_image(remote)
@@ -125,7 +126,8 @@ def check_same_content(contents: Mapping[str, str]) -> None:
 def credentials() -> dict[str, str] | None:
     """Return the registry credentials from the environment (USER_VARIABLE, PASSWORD_VARIABLE).
 
-    Returns None if they are not set. Docker's SDK then uses the credentials that `docker login` stored."""
+    Return None if neither is set; Docker's SDK then uses the credentials that `docker login` stored. Raise
+    UsageProblem if only one is set."""
     user, password = os.environ.get(USER_VARIABLE), os.environ.get(PASSWORD_VARIABLE)
     if bool(user) != bool(password):
         raise UsageProblem(f"{USER_VARIABLE} and {PASSWORD_VARIABLE} go together: one of them is empty")
@@ -147,10 +149,11 @@ def _id_of(engine: APIClient, reference: str) -> str | None:
 
 
 def _follow_progress(messages: Iterable[Mapping[str, Any]], what: str, progress: Progress) -> None:
-    """Call `progress` with the bytes done and the bytes in total, summed over all layers.
+    """Read the engine's messages about a push or a pull to their end. Call `progress` with the bytes done and the
+    bytes in total, summed over all layers.
 
-    Raises if a message of the engine is an error; the error begins with `what`. Values are `Any` because the
-    messages are the engine's parsed JSON."""
+    If a message is an error, raise HvdockerError with the text `what`, such as `pulling IMAGE failed`. Values are
+    `Any` because the messages are the engine's parsed JSON."""
     done: dict[str, int] = {}
     total: dict[str, int] = {}
     for message in messages:

@@ -18,7 +18,8 @@ from hvdocker.errors import UsageProblem
 
 @dataclass(frozen=True)
 class Wheel:
-    """A package file in a local folder that the requirements name with --find-links."""
+    """A package file in a local folder that the requirements name with --find-links. `digest` is a hash of its
+    content."""
 
     path: str
     digest: str
@@ -58,9 +59,10 @@ class Requirements:
     wheels: tuple[Wheel, ...] = ()
 
     def key(self, base: str) -> str:
-        """Return a short hash of these requirements and of the image that they are installed on.
+        """Return a short hash of these requirements and of the image that they are installed on. Equal keys mean that
+        an existing image can be used instead of a new build.
 
-        `base` is the content hash of that image."""
+        `base` is the content hash of the image that they are installed on."""
         wheels = sorted((wheel.name, wheel.digest) for wheel in self.wheels)
         asked = json.dumps([base, self.lines, self.constraints, wheels], ensure_ascii=False)
         return hashlib.sha256(asked.encode()).hexdigest()[:_KEY_LENGTH]
@@ -77,10 +79,10 @@ class _RequirementsReader:
 
 
 def parse_requirements(path: PurePath, read: ReadFile, wheels_in: ListWheels) -> Requirements | None:
-    """Parse the file and the files that it includes. Return None if there is no line for pip to install from.
+    """Parse the requirements file and the files that it includes. Return None if it has no line for pip.
 
-    If lines cannot become part of an image (an editable package, a local path), raises one UsageProblem that
-    lists all of them."""
+    `read` returns the text of a file, and `wheels_in` the package files of a --find-links folder. If lines cannot
+    become part of an image (an editable package, a local path), raise one UsageProblem that lists all of them."""
     reading = _RequirementsReader(read)
     _read_file(path, reading, reading.lines)
     if reading.problems:
@@ -99,7 +101,8 @@ def parse_requirements(path: PurePath, read: ReadFile, wheels_in: ListWheels) ->
 def _read_file(path: PurePath, reading: _RequirementsReader, target: list[str]) -> None:
     """Append the lines of the file, and of the files that it includes with `-r`, to `target`.
 
-    Files that it includes with `-c` go to `reading.constraints`, bad lines to `reading.problems`."""
+    Lines of files that it includes with `-c` go to `reading.constraints`, --find-links folders to `reading.folders`,
+    and messages about bad lines to `reading.problems`."""
     before = reading.open_files
     reading.open_files = (*before, path)
     for number, line in _logical_lines(reading.read(path)):
@@ -144,10 +147,10 @@ def _logical_lines(text: str) -> list[tuple[int, str]]:
 def _problem_of_line(
     line: str, included: re.Match[str] | None, path: PurePath, reading: tuple[PurePath, ...]
 ) -> str | None:
-    """Return why the line cannot become part of an image, or None if it can.
+    """Return why the line cannot become part of an image, as text for the user. Return None if it can.
 
-    `included` is the match of a line that includes another file. `reading` are the files being read, to find
-    a file that includes itself."""
+    `path` is the file of the line. `included` is the match of a line that includes another file, None for other lines.
+    `reading` are the files being read, to find a file that includes itself."""
     if _URL_CREDENTIALS.search(line):
         return "a user or token in an address would stand in plans and scripts"
     if _VARIABLE.search(line):

@@ -12,7 +12,7 @@ from hvdocker.units import show_bytes
 
 @dataclass(frozen=True)
 class BuildImage(Step):
-    """Build one of our own images (`names.OWN_IMAGES`) on the step's host."""
+    """Build one of hvdocker's own images (`image` is one of `names.OWN_IMAGES`) on the step's host."""
 
     image: str
 
@@ -85,7 +85,8 @@ class PullImage(Step):
 class RemoveImage(Step):
     """Remove an image from the step's host.
 
-    `reference` is the image's name, or its id if it has no name. `why` is the reason, shown in the plan."""
+    `reference` is the image's name, or its id if it has no name. `why` is the reason, shown in the plan. `size_bytes`
+    is 0 if the size is unknown."""
 
     reference: str
     why: str

@@ -18,8 +18,9 @@ PlainValue = str | int | float | None
 
 @dataclass(frozen=True)
 class ConfigView:
-    """An inventory, the path of its file, `why` that file was chosen, and the origin of each top-level key.
+    """An inventory, the path of its file, and `why` that file was chosen (`found in this folder`).
 
+    `origins` maps each top-level key that is set to its line in the file (`line 4`); other keys have their default.
     `effective_ssh` has one entry per host, in the order of the hosts. It is empty if ~/.ssh/config was not read."""
 
     inventory: Inventory
@@ -29,8 +30,9 @@ class ConfigView:
     effective_ssh: tuple[EffectiveSsh, ...] = ()
 
     def settings(self, host: Host, index: int) -> dict[str, Setting]:
-        """Return the SSH settings (user, port, key, …) of the host at this index: combined with ~/.ssh/config
-        if that was read, else only those of the inventory."""
+        """Return the SSH settings of a host by key (user, port, key, …). `index` is the host's position in the
+        inventory. They are combined with ~/.ssh/config if it was read; otherwise they are those of the inventory, with
+        empty origins."""
         if self.effective_ssh:
             reach = self.effective_ssh[index]
             return {each.name: getattr(reach, each.name) for each in SSH_FIELDS}
@@ -38,7 +40,8 @@ class ConfigView:
 
 
 def config_yaml(view: ConfigView) -> str:
-    """Return the inventory as YAML with origins and defaults in comments."""
+    """Return the inventory as YAML. Comments say where each setting comes from, and the default of a setting that is
+    not set."""
     return "".join(f"{line}\n" for line in _lines(view))
 
 

@@ -1,5 +1,5 @@
-"""Read typed values of an inventory by path, checked against the table of fields. Problems are collected in
-the document instead of raised. Pure."""
+"""Read typed values of an inventory, checked against the table of fields (fields.py). Problems are collected in the
+document instead of raised. Pure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,11 @@ TextCheck = Callable[[str], str | None]
 
 @dataclass
 class FieldReader:
-    """Checks the values of one document. Its methods return None for a value that is missing or wrong."""
+    """Reads and checks the values of one inventory. Methods return None for a value that is missing or wrong; a wrong
+    value is also added to `document.problems`.
+
+    Parameters of the methods: `values` is a mapping in the inventory and `path` the place of that mapping, such as
+    ("hosts", 1), or () for the top level. `field` is the row of fields.py for the key to read."""
 
     document: Document
 
@@ -30,9 +34,10 @@ class FieldReader:
         self.document.complain(path, text)
 
     def group(self, value: object, path: KeyPath, field: Field, label: str) -> Values:
-        """Return `value` if it is a mapping, else an empty mapping. A value that is not a mapping is reported as
-        a problem (`label` says what the mapping should contain). Unknown keys are reported too, except `x-`
-        keys."""
+        """Return `value` if it is a mapping, else an empty mapping. `path` is the place of `value` itself.
+
+        Two things are reported as problems: a value that is neither missing nor a mapping, and a key in the mapping
+        that `field` does not list (`x-` keys are allowed). `label` completes `should be a mapping of …`."""
         if value is None:
             return {}
         if not isinstance(value, dict):
@@ -44,12 +49,15 @@ class FieldReader:
         return value
 
     def text(self, values: Values, path: KeyPath, field: Field, check: TextCheck | None = None) -> str | None:
-        """Return the text of `field` in the mapping `values`. `path` is the path of that mapping in the document."""
+        """Return the value of the key `field` in the mapping `values` as text, checked as `checked` does. `path` is
+        the place of the mapping, such as ("hosts", 1). Return None if the key is missing or its value is wrong."""
         return self.checked(values.get(field.name), (*path, field.name), field, check)
 
     def checked(self, value: object, path: KeyPath, field: Field, check: TextCheck | None = None) -> str | None:
-        """Return the value as text if it matches the field's pattern and `check` finds no problem. `check`
-        returns a problem as text, or None."""
+        """Return `value` as text if it matches the pattern of `field` and `check` finds no problem in it. Otherwise
+        report a problem at `path`, the place of the value such as ("hosts", 1, "name"), and return None.
+
+        `check` gets the text and returns what is wrong with it, or None. A missing value (None) is no problem."""
         text = self.as_text(value, path)
         if text is None:
             return None
@@ -60,8 +68,8 @@ class FieldReader:
         return text
 
     def as_text(self, value: object, path: KeyPath) -> str | None:
-        """Return the value if it is text, or a number as it is spelled in the file. Anything else, and empty
-        text, is reported as a problem."""
+        """Return the value if it is text, or a number as it is spelled in the file. A missing value (None) stays None.
+        Anything else, and empty text, is reported as a problem at `path` (the place of the value) and gives None."""
         if value is None or (isinstance(value, str) and value):
             return value
         # An unquoted 10 or 1.50 is meant as text here.
@@ -71,7 +79,8 @@ class FieldReader:
         return None
 
     def integer(self, values: Values, path: KeyPath, field: Field) -> int | None:
-        """Return the value of `field` in `values` if it is an integer within the bounds of the field."""
+        """Return the value of the key `field` in the mapping `values`, if it is an integer within the bounds of the
+        field. `path` is the place of the mapping. A missing key gives None; a wrong value gives None and a problem."""
         path, value = (*path, field.name), values.get(field.name)
         if value is None:
             return None
@@ -84,7 +93,8 @@ class FieldReader:
         return value
 
     def number(self, values: Values, field: Field) -> float | None:
-        """Return the value of a top-level field if it is a number strictly between the bounds of the field."""
+        """Return the value of the top-level key `field`, if it is a number strictly between the bounds of the field. A
+        missing key gives None; a wrong value gives None and a problem. `values` is the whole inventory."""
         path, value = (field.name,), values.get(field.name)
         if value is None:
             return None
@@ -95,7 +105,10 @@ class FieldReader:
         return None
 
     def size(self, values: Values, path: KeyPath, field: Field) -> int | None:
-        """Return the value of `field` in `values` in bytes, if it is a size such as 16GB."""
+        """Return the value of the key `field` in the mapping `values` in bytes, if it is a size such as 16GB. `path`
+        is the place of the mapping. A missing key gives None.
+
+        Any other value gives None and a problem, also a number below 1 MiB without a unit (the unit was forgotten)."""
         path, value = (*path, field.name), values.get(field.name)
         if value is None:
             return None
@@ -110,8 +123,8 @@ class FieldReader:
         return found
 
     def describe_value(self, value: object, path: KeyPath) -> str:
-        """Return the words for a value in a message: text in quotes and shortened, `a mapping` or `a list`, and
-        any other value as it is spelled in the file."""
+        """Return how a message names a value (`should be text, got …`): text in quotes and shortened, `a mapping`, `a
+        list` or `nothing`, and any other value as it is spelled in the file. `path` is the place of the value."""
         if isinstance(value, str):
             return f'"{shortened(value, MOST_SHOWN)}"'
         if isinstance(value, dict):

@@ -46,9 +46,10 @@ class FieldKind(Enum):
 class Field:
     """One key of an inventory.
 
-    `default` describes in words what applies without the key. `example` is YAML. `pattern` is a regular
-    expression for TEXT, and `should` the message if text does not match it. `low` and `high` bound WHOLE
-    inclusively and NUMBER exclusively. `fields` are the keys inside a GROUP or a list entry."""
+    `default` describes in words what applies without the key. `example` is YAML. `pattern` is a regular expression for
+    kind TEXT. `should` is the problem to report if text does not match it (`should be …`). `low` and `high` bound the
+    kind WHOLE inclusively and the kind NUMBER exclusively; `high` None means no bound. `fields` are the keys inside a
+    GROUP or a list entry."""
 
     name: str
     kind: FieldKind

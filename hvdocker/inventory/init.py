@@ -23,7 +23,8 @@ DEFAULT_FILE = Path("inventory.yaml")
 
 @dataclass(frozen=True)
 class SshConfigHost:
-    """A host that ~/.ssh/config names. `about` shows its HostName and User, as far as they are set."""
+    """A host that a Host line of ~/.ssh/config names. `about` is shown beside it in the list from which the user
+    chooses: its HostName and User, such as `10.0.0.5, user kim`, or empty text if neither is set."""
 
     name: str
     about: str = ""
@@ -58,8 +59,11 @@ HostChooser = Callable[[Sequence[SshConfigHost]], list[str]]
 
 
 def init(env: Env, request: InitRequest, choose: HostChooser | None = None) -> InitReport:
-    """Write the inventory file. If the request names no hosts and `takes_all` is not set, `choose` (if given)
-    asks the user which hosts of ~/.ssh/config to take."""
+    """Write a first inventory file and report what was written.
+
+    The hosts are those of the request, plus all of ~/.ssh/config with `takes_all`. If the request has neither,
+    `choose` asks the user; without `choose` the file has only commented examples of hosts. Raise UsageProblem if the
+    file exists (unless `is_forced`), or if `takes_all` finds no hosts."""
     path = resolved(env, request.path)
     _check_target_path(path, request.is_forced)
     offers, left_out = _ssh_config_hosts()
@@ -78,8 +82,11 @@ def init(env: Env, request: InitRequest, choose: HostChooser | None = None) -> I
 
 
 def parse_host_choice(text: str, offers: Sequence[SshConfigHost]) -> list[str]:
-    """Return the hosts that the user chose from the numbered list of `offers`; `text` is the answer. Raise
-    InventoryError if a chosen name is not valid in an inventory."""
+    """Return the hosts that the user chose from a numbered list of `offers`. `text` is what the user typed: numbers,
+    ranges, `all` or names, as in `1,3-4`. Empty text gives no hosts.
+
+    Raise UsageProblem for a number that is not in the list, and InventoryError if a name is not valid in an
+    inventory."""
     hosts = parse_menu_choice(text, [offer.name for offer in offers])
     if hosts:
         check_host_names(hosts)
@@ -140,9 +147,9 @@ def _exists_error(path: Path) -> UsageProblem:
 
 
 def _write(path: Path, text: str, is_forced: bool) -> None:
-    """Write the file completely or not at all.
+    """Write the file completely or not at all. With `is_forced` an existing file is replaced.
 
-    Unless `is_forced`, raise UsageProblem if the file exists, even if it was created only a moment ago."""
+    Otherwise raise UsageProblem if the file exists, even if another process created it only a moment ago."""
     draft = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         draft.write_text(text, encoding="utf-8")
@@ -171,7 +178,8 @@ def _write_new_file(draft: Path, path: Path, text: str) -> None:
 
 
 def _is_state_ignored(folder: Path) -> bool:
-    """Return False if the folder is in a git repository that does not ignore our .hvdocker/ folder."""
+    """Return False if the folder is in a git repository whose .gitignore files do not name .hvdocker, so that git
+    would track that folder. Otherwise, also outside of a repository, return True."""
     for above in (folder, *folder.parents):
         ignored = above / ".gitignore"
         if ignored.is_file() and FOLDER in ignored.read_text(encoding="utf-8", errors="replace"):

@@ -31,7 +31,8 @@ class SshSettings:
         return self.handshake_timeout or HANDSHAKE_TIMEOUT_S
 
     def over(self, general: SshSettings) -> SshSettings:
-        """Return these settings, with those that are not set taken from `general`."""
+        """Return these settings; a setting that is None here is taken from `general`, such as the `ssh:` of all
+        hosts."""
         return SshSettings(
             user=self.user or general.user,
             port=self.port or general.port,
@@ -45,9 +46,8 @@ class SshSettings:
 class Host:
     """One host. `name` is hvdocker's name for the host. `host` is the name or address that ssh connects to.
 
-    `address` is the host's IP address on the training network. `slots` is how many ranks fit. fields.py
-    describes the default of each setting that is None. `is_local` marks a worker of a local cluster, on the
-    controller."""
+    `address` is the host's IP address on the training network. `slots` is how many ranks fit. fields.py describes what
+    applies if `address` or `slots` is None. `is_local` marks a worker of a local cluster, on the controller."""
 
     name: str
     host: str

@@ -50,23 +50,26 @@ class Located:
 
 @dataclass(frozen=True)
 class Choice:
-    """An inventory file, and why it was chosen."""
+    """An inventory file, and why it was chosen, as text for the user such as `named on the command line`."""
 
     path: Path
     why: str
 
 
 def locate(env: Env, explicit: Path | None, cluster: str | None = None) -> Located:
-    """Choose and read the inventory for a verb. `explicit` is the file that the user named. `cluster` is the
-    name in `--cluster`, which replaces the cluster name in the inventory."""
+    """Choose and read the inventory for a verb. Raise NoCluster if there is none.
+
+    `explicit` is the file that the user named; None looks in HVDOCKER_INVENTORY, .hvdocker/ and the current folder.
+    `cluster` is the value of `--cluster`, which replaces the cluster name in the inventory; None keeps it."""
     return named(env, read_inventory(env, choose(env, explicit).path), cluster)
 
 
 def locate_past(env: Env, explicit: Path | None, cluster: str | None = None) -> Located:
-    """Return the inventory for a verb that reads past jobs, such as `logs`.
+    """Return the inventory for a verb that reads past jobs, such as `logs`. Parameters are those of `locate`.
 
-    Fetched jobs stay after `down` has removed an inventory that `up --hosts` generated. If no inventory is
-    found, return one without hosts for the nearest folder whose .hvdocker/ has jobs."""
+    Fetched jobs stay after `down` has removed an inventory that `up --hosts` generated. So if no inventory is found,
+    return one without hosts for the nearest folder whose .hvdocker/ has jobs. Raise NoCluster if there is no such
+    folder either."""
     try:
         return locate(env, explicit, cluster)
     except NoCluster:
@@ -78,8 +81,12 @@ def locate_past(env: Env, explicit: Path | None, cluster: str | None = None) -> 
 
 
 def named(env: Env, located: Located, cluster: str | None) -> Located:
-    """Return the same inventory with `cluster` as its cluster name. A cluster that is named in this way is never
-    recorded as the current one in .hvdocker/, so each command about it needs `--cluster`."""
+    """Return the same inventory with `cluster` (the value of `--cluster`) as its cluster name, without the inventory's
+    `port:`. If `cluster` is None or already the name, return `located` unchanged. Raise UsageProblem if it is not
+    valid.
+
+    A cluster that is named in this way is never recorded as the current one in .hvdocker/, so each command about it
+    needs `--cluster`."""
     if not cluster or cluster == located.inventory.cluster:
         return located
     check_cluster_name(cluster)
@@ -122,8 +129,8 @@ def understood(text: str, path: Path) -> Located:
 
 
 def read_text(path: Path) -> str:
-    """Return the text of an inventory file. Raises UsageProblem if it has more than MOST_BYTES; without this
-    limit, reading a device or a pipe might never end."""
+    """Return the text of an inventory file. Raise UsageProblem if the file is missing, cannot be read, is not UTF-8 or
+    has more than MOST_BYTES. Without this limit, reading a device or a pipe might never end."""
     try:
         with path.open("rb") as file:
             data = file.read(MOST_BYTES + 1)
@@ -151,7 +158,8 @@ def at_home(path: Path) -> Path:
 
 
 def with_own_paths(inventory: Inventory, folder: Path) -> Inventory:
-    """Resolve relative key paths against the inventory's folder, not against the current folder."""
+    """Return the inventory with absolute paths of SSH keys and of the key pair in `keys:`. Relative paths start from
+    `folder`, the inventory's folder, and not from the current folder. `~` is the user's home."""
 
     def own(path: str) -> str:
         return str(folder / at_home(Path(path)))
@@ -165,10 +173,11 @@ def with_own_paths(inventory: Inventory, folder: Path) -> Inventory:
 
 
 def inventory_flag(env: Env, located: Located) -> str:
-    """Return the `-i` flag with which a suggested command uses this inventory. Return empty text for a generated
-    inventory in .hvdocker/ of the current folder or above, which is found without a flag.
+    """Return ` -i FILE`, with a space in front, for a command that a message suggests about this inventory. Return
+    empty text for a generated inventory in .hvdocker/ of the current folder or above, which is found without a flag.
 
-    For a command about one cluster use `cluster_flag`, which adds `--cluster` if needed."""
+    For a command about one cluster use `cluster_flag`: it returns `located.flag`, which has `--cluster` too, if the
+    user gave `--cluster`."""
     if located.path.parent.name == FOLDER and env.cwd.is_relative_to(located.folder):
         return ""
     path = located.path

@@ -12,10 +12,11 @@ _NUMBER_RANGE = re.compile(r"([0-9]{1,6})(?:\s*-\s*([0-9]{1,6}))?")
 
 
 def parse_menu_choice(text: str, offered: Sequence[str]) -> list[str]:
-    """Return the chosen names in the order in which the user typed them, each once.
+    """Return the chosen names in the order in which the user typed them, each once. `text` is what the user typed,
+    such as `1,3-4`, `all` or `gpu-a gpu-b`; `offered` are the names of the numbered list, whose first number is 1.
 
-    A word that equals an offered name means that name, even if the word is a number. A word that is neither a
-    name nor a number is returned unchanged. Raises UsageProblem for a number that is not in the list."""
+    A word that equals an offered name means that name, even if the word is a number. A word that is neither a name nor
+    a number is returned unchanged. Raise UsageProblem for a number that is not in the list."""
     found: dict[str, None] = {}
     for word in re.split(r"[,\s]+", re.sub(r"(?<=[0-9])\s*-\s*(?=[0-9])", "-", text.strip())):
         if word:

@@ -11,7 +11,9 @@ from hvdocker.inventory.yaml_document import Document, KeyPath, read_yaml
 
 @dataclass(frozen=True)
 class Setting:
-    """A value and where it comes from. `value` is None if nothing is set."""
+    """A value and where it comes from, as text for the user: `ssh/user (line 4)`, `~/.ssh/config` or a default.
+
+    `value` is None if nothing is set."""
 
     value: str | int | None
     origin: str
@@ -45,7 +47,7 @@ class Origins:
 
 
 def find_origins(text: str) -> Origins:
-    """Return the origins of the settings in the text of a valid inventory."""
+    """Return on which line each setting is. `text` is an inventory that `parse` has accepted."""
     document = read_yaml(text, "")
     value = _mapping(document.value)
     hosts = value.get("hosts")
@@ -74,8 +76,8 @@ def _ssh_origins(document: Document, index: int) -> dict[str, str]:
 
 
 def _is_in_host_text(setting: str, host: str) -> bool:
-    """Return whether the text in `host:` contains this SSH setting, such as the user in user@host or the port in
-    [address]:port."""
+    """Return whether `host`, the text of a `host:` in the inventory, contains the SSH setting named `setting`: `user`
+    as in user@host, or `port` as in [address]:port. Other settings cannot be in this text."""
     user, _, rest = host.rpartition("@")
     return bool(user if setting == "user" else setting == "port" and "]:" in rest)
 

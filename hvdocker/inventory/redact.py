@@ -31,7 +31,8 @@ _TOKEN_FORMATS = re.compile(
 
 
 def redacted(inventory: Inventory) -> Inventory:
-    """Return the inventory with secret values of `env` hidden."""
+    """Return the inventory with the secret values of `env` replaced by stars (`redacted_value` says which are
+    secret)."""
     return replace(inventory, env=redacted_env(inventory.env))
 
 
@@ -40,16 +41,19 @@ def redacted_env(env: Mapping[str, str]) -> dict[str, str]:
 
 
 def redacted_value(name: str, value: str) -> str:
-    """Return the value, or stars if the variable's name or the value's format shows a secret. Empty values stay.
+    """Return `value`, or three stars if the variable's `name` or the format of the value shows a secret. Empty values
+    stay.
 
-    In a URL only the password is hidden: user:***@. Without a password everything before the @ is hidden."""
+    A URL in any other value keeps everything but its login: user:PASSWORD@ becomes user:***@, and a login without a
+    password becomes ***@."""
     if value and (is_secret_name(name) or _TOKEN_FORMATS.search(value)):
         return HIDDEN
     return _URL_LOGIN.sub(_without_login, value)
 
 
 def is_secret_name(name: str) -> bool:
-    """Return whether a variable of this name usually holds a secret. PWD and OLDPWD do not."""
+    """Return whether an environment variable of this name usually holds a secret, such as PGPASSWORD or API_KEY. PWD
+    and OLDPWD do not."""
     words = [word.lower() for word in _WORD_BOUNDARY.split(name) if word]
     if words in (["pwd"], ["oldpwd"]):
         return False

@@ -16,14 +16,16 @@ _SHORT_ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r
 
 
 def yaml_scalar(text: str) -> str:
-    """Return a YAML scalar that parses to exactly this text; unquoted if it cannot mean anything else."""
+    """Return a YAML scalar that parses to exactly this text. It is unquoted if YAML 1.1 and 1.2 both read the unquoted
+    text as this string, else in double quotes."""
     if _PLAIN.fullmatch(text) and _is_text(text):
         return text
     return '"' + "".join(_SHORT_ESCAPES.get(letter) or printable(letter) for letter in text) + '"'
 
 
 def printable(text: str) -> str:
-    """Escape all characters that would move the cursor, break the line or be invisible."""
+    """Return the text with an escape (a backslash and the character's code) for each character that would move the
+    cursor, break the line or be invisible."""
     return "".join(letter if letter.isprintable() else _escaped(letter) for letter in text)
 
 
@@ -33,7 +35,7 @@ def has_invisible_characters(text: str) -> bool:
 
 
 def shortened(text: str, most: int) -> str:
-    """Cut the text to `most` characters, the last of them an ellipsis if it was longer."""
+    """Return the text, cut to `most` characters if it is longer. The last character of a cut text is an ellipsis."""
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 

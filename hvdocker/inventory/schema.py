@@ -29,7 +29,7 @@ ID = "urn:hvdocker:inventory"
 
 
 def inventory_schema() -> Schema:
-    """Return the whole schema. An inventory has exactly one of `hosts` and `local`."""
+    """Return the JSON Schema of a whole inventory. It demands exactly one of the keys `hosts` and `local`."""
     one_of_both = [{"required": ["hosts"]}, {"required": ["local"]}]
     return {
         "$schema": DRAFT,
@@ -56,7 +56,8 @@ def _described(field: Field) -> Schema:
 
 
 def _anchored(pattern: str) -> str:
-    """Anchor the pattern, because JSON Schema patterns match anywhere in a text."""
+    """Return the pattern with anchors around it, because a JSON Schema pattern without them matches anywhere in a
+    text."""
     return f"^(?:{pattern})$"
 
 

@@ -9,7 +9,10 @@ from hvdocker.inventory.inventory import Inventory
 
 
 def select_named_hosts(inventory: Inventory, hosts: Iterable[str]) -> tuple[str, ...]:
-    """Return the named hosts in the inventory's order, each once; raise UsageProblem for an unknown host."""
+    """Return the hosts that the user named, in the inventory's order and each once. `hosts` are names in the
+    inventory.
+
+    Raise UsageProblem for a name that is not in the inventory."""
     wanted = set(hosts)
     known = [host.name for host in inventory.hosts]
     if strange := sorted(wanted - set(known)):

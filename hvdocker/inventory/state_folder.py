@@ -27,8 +27,11 @@ def generate(
     image: str | None = None,
     cluster: str | None = None,
 ) -> Located:
-    """Return the inventory for `up --hosts` and `up --local`. It is written into .hvdocker/ by `point_at`, so
-    that later verbs use it too."""
+    """Return the inventory for `up --hosts` (`hosts`) or `up --local` (`local`, the number of workers). Give one of
+    the two.
+
+    It is only a value: `point_at` writes it into .hvdocker/, so that later verbs use it too. `cluster` defaults to the
+    name of the current folder. Raise HvdockerError if .hvdocker/ has an inventory of another cluster."""
     if cluster:
         check_cluster_name(cluster)
     body: dict[str, object] = {"cluster": cluster or names.as_cluster_name(env.cwd.name)}
@@ -53,15 +56,16 @@ def _header(body: str) -> str:
 
 
 def _is_untouched(text: str) -> bool:
-    """Return whether the file is still exactly what `generate` made. A file that the user edited is not deleted
-    after `down`."""
+    """Return whether `text`, an inventory file, is still exactly what `generate` made. A file that the user edited is
+    not deleted after `down`."""
     header, _, body = text.partition("\n")
     return f"{header}\n" == _header(body)
 
 
 def _refuse_other(path: Path, is_local: bool, cluster: str) -> None:
-    """Raise an error if .hvdocker/ already has an inventory of another cluster, or of the other kind (local or
-    remote). Replacing that inventory would lose the list of its hosts."""
+    """Raise HvdockerError if the inventory at `path` in .hvdocker/ is of another cluster than `cluster`, or of the
+    other kind (local or remote). Replacing that inventory would lose the list of its hosts. A missing file is no
+    problem."""
     if not path.is_file():
         return
     try:
@@ -77,7 +81,7 @@ def _refuse_other(path: Path, is_local: bool, cluster: str) -> None:
 
 @contextmanager
 def writing_state(located: Located) -> Iterator[None]:
-    """Raise a UsageProblem that names the .hvdocker/ folder if it cannot be written."""
+    """Turn an OSError of the code in the `with` block into a UsageProblem that names the .hvdocker/ folder."""
     try:
         yield
     except OSError as error:
@@ -85,7 +89,7 @@ def writing_state(located: Located) -> Iterator[None]:
 
 
 def check_state_is_writable(located: Located) -> None:
-    """Raise a UsageProblem if files of jobs could not be written to .hvdocker/. For verbs that fetch: they call this
+    """Raise a UsageProblem if files of jobs could not be written to .hvdocker/. Verbs that fetch results call this
     before they change anything on a host."""
     folder = next(path for path in (located.jobs, *located.jobs.parents) if path.exists())
     if not folder.is_dir():

@@ -14,7 +14,10 @@ WIDTH = 98
 
 
 def inventory_file(name: str, hosts: Sequence[str], suggested: Sequence[str] = ()) -> str:
-    """Return the text of the file. If `hosts` is empty, `suggested` hosts are listed as comments."""
+    """Return the text of a new inventory file. `name` is its file name, shown in the commands that its comments
+    suggest.
+
+    If `hosts` is empty, the `suggested` hosts are listed as comments, or two examples if there are none."""
     lines = [
         "# The hosts of a cluster, and what their containers get. Only `hosts:` is needed. What stands",
         "# behind a `#` is a suggestion, explained above it: take the `#` away to use it.",

@@ -36,11 +36,11 @@ _FAST_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 @dataclass
 class Document:
-    """The value of a YAML file, and the problems found so far. A path such as ("hosts", 1, "port") names a place
-    in the value.
+    """The value of a YAML file, and the problems found so far. A path such as ("hosts", 1, "port") names a place in
+    the value: keys, and indices of lists that begin at 0.
 
-    `lines` has the line number of every path. `texts` has numbers and booleans as they are spelled in the file,
-    for settings in which an unquoted 1.50 is meant as text."""
+    `lines` has the line number of every path. `texts` has numbers and booleans as they are spelled in the file, for
+    settings in which an unquoted 1.50 is meant as text."""
 
     value: object = None
     lines: dict[KeyPath, int] = field(default_factory=dict)
@@ -48,13 +48,14 @@ class Document:
     problems: list[str] = field(default_factory=list)
 
     def where(self, path: KeyPath) -> str:
-        """Return the path with its line for a message: `hosts/1/port (line 14)`."""
+        """Return the path with its line for a message: `hosts/1/port (line 14)`. The line is left out if it is
+        unknown."""
         shown = "/".join(shortened(printable(str(part)), 60) for part in path) or "inventory"
         line = self.lines.get(path)
         return f"{shown} (line {line})" if line else shown
 
     def complain(self, path: KeyPath, text: str) -> None:
-        """Add a problem at this path."""
+        """Add a problem to `problems`: the path with its line, and `text`, such as `should be text, got a list`."""
         self.problems.append(shortened(f"{self.where(path)}: {printable(text)}", MOST_PROBLEM))
 
 
@@ -112,7 +113,8 @@ def _syntax_problem(error: yaml.YAMLError) -> str:
 
 
 class _Composer:
-    """Composes nodes from events, within the limits on depth and size."""
+    """Composes a tree of nodes from the events of a YAML parser. Raises _TooLarge if the document is nested too deep
+    or has too many values."""
 
     def __init__(self, events: Iterator[Any]) -> None:
         """Read from `events`. They are `Any` because their types depend on the parser."""

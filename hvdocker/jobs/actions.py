@@ -13,7 +13,8 @@ from hvdocker.protocol.job import STOP_S
 
 
 def _stop_job(step: StopJob, context: Context) -> None:
-    """Stop the master gracefully, so that ranks can finish writing the outputs that are fetched next."""
+    """Stop the job's master gracefully, so that ranks can finish writing the outputs that are fetched next. Do nothing
+    if the master is gone."""
     from docker.errors import NotFound
 
     with contextlib.suppress(NotFound):
@@ -21,7 +22,8 @@ def _stop_job(step: StopJob, context: Context) -> None:
 
 
 def _fetch_jobs(step: FetchJobs, context: Context) -> None:
-    """Fetch all jobs. A job that fails does not keep the others from coming home."""
+    """Fetch the files of all jobs of the step. If a job cannot be fetched, go on with the others and raise its error at
+    the end. Only Ctrl-C and a lock that another command holds end the work at once."""
     errors: list[HvdockerError] = []
     for job in step.jobs:
         try:

@@ -30,8 +30,8 @@ FAILED_RANK_LINES = 10
 
 @dataclass(frozen=True)
 class AttachReport:
-    """How a job ended, as `attach` reports it. `last_lines` has the last lines of output by rank, normally
-    including the rank that failed first."""
+    """How a job ended, as `attach` reports it. `last_lines` has, by rank, the last lines that this rank printed. It has
+    at least those of the rank that failed first, if a rank failed and its output was found."""
 
     job: str
     placement: Placement
@@ -49,10 +49,10 @@ class AttachViewer:
 
 
 def attach(env: Env, located: Located, wanted: str | None, viewer: AttachViewer) -> AttachReport:
-    """Follow a job to its end and return how it ended. For a job that has already ended, only return how.
+    """Follow a job to its end and return how it ended. For a job that has already ended, return that at once.
 
-    `wanted` is a job id or the beginning of one. None means the newest running job, or the newest job if none
-    runs. Raises HeadLost if the job ended because its head was lost."""
+    `wanted` is a job id or the beginning of one. None means the newest running job, or the newest job if none runs.
+    Raises HeadLost if the job ended because its head was lost. Raises another HvdockerError if there is no such job."""
     with connected(env, located, must_all=False) as session:
         found = find_job(env, located, observe_jobs(located, session), wanted, prefers_running=True)
         if found.master is None:
@@ -66,9 +66,11 @@ def attach(env: Env, located: Located, wanted: str | None, viewer: AttachViewer)
 def _follow_to_end(
     env: Env, located: Located, found: FoundJob, viewer: AttachViewer, reconnect: Reconnect
 ) -> AttachReport:
-    """Follow a running job; afterwards save its log, and remove its secrets if a killed supervisor left them.
+    """Show the output of a running job until it ends, and return how it ended. Then save its log on the controller, and
+    remove its secrets if a killed supervisor left them. `reconnect` reopens a broken link.
 
-    If the head is lost, the secrets stay: a `train` on another machine may need them to restart the job."""
+    Raises HeadLost if the head is lost. Then the secrets stay: a `train` on another machine may need them to restart
+    the job."""
     assert found.master is not None
     last: dict[int, tuple[str, ...]] = {}
     with fetching_logs_on_head_loss(env, located, found.job):
@@ -97,8 +99,8 @@ def _end(found: FoundJob) -> JobEnd:
 
 
 def _raise_if_head_was_down(end: JobEnd, head: str) -> JobEnd:
-    """Return `end`. If the job ended because its head went down, raise HeadLost instead: the job itself did not
-    fail."""
+    """Return `end`, or raise HeadLost if the job ended because its head (the host `head`) went down: then the job
+    itself did not fail."""
     if end.head_went_down:
         raise head_was_down(head)
     return end
@@ -107,8 +109,8 @@ def _raise_if_head_was_down(end: JobEnd, head: str) -> JobEnd:
 def _follow(
     found: FoundJob, viewer: AttachViewer, last: dict[int, tuple[str, ...]], reconnect: Reconnect | None = None
 ) -> None:
-    """Show the last LAST_LINES lines of a running job, then every new line until the job ends. Collect the last
-    lines of each rank in `last`."""
+    """Show the last LAST_LINES lines of a running job, then every new line until the job ends. Add the last lines of
+    each rank to `last`. If the link breaks, `reconnect` opens a new one; without it a broken link is an error."""
     assert found.master is not None
     link, container, placement = found.link, found.master.name, found.placement
     viewer.found(found.job, placement)

@@ -21,13 +21,15 @@ from hvdocker.jobs.capsule.store import StoredCapsule, find_capsules
 
 
 def diff(env: Env, located: Located, first: str, second: str) -> Difference:
-    """Compare two jobs. Each is given by its id or the beginning of its id."""
+    """Return what differs between two jobs. `first` and `second` are job ids, or the beginnings of ids. Raises
+    HvdockerError if the capsule of a job is found neither on the controller nor on a host."""
     one, other = find_capsules(env, located, (first, second), needs_record=True)
     return compare_jobs(_compared_job(one), _compared_job(other))
 
 
 def as_json(found: Difference, with_text: bool = False) -> Mapping[str, object]:
-    """Return the difference for `--json`; `with_text` adds the patch of every changed file."""
+    """Return the difference as the JSON object that `diff --json` prints. `with_text` adds the text of the patch of
+    every changed file; without it only the counts of changed lines are there."""
     ran = (found.first, found.second)
     return {
         "jobs": [one.capsule.job for one in ran],

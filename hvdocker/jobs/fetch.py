@@ -41,7 +41,8 @@ class FetchReport:
     missing: tuple[HvdockerError, ...] = ()
 
     def complain(self) -> None:
-        """Raise if some hosts (`missing`) or some files could not be read. All others have been fetched."""
+        """Raise an error that names what could not be read: hosts (`missing`) and single files. Return if all was read.
+        In both cases everything else has been fetched."""
         unread = self.fetched.incomplete_error
         errors = (*self.missing, *((unread,) if unread else ()))
         raise_all("some hosts of the job could not be asked for its files", errors)
@@ -77,7 +78,7 @@ def fetch(env: Env, located: Located, wanted: str | None, target: Path | None) -
 
 
 def has_ended(found: FoundJob, missing: Sequence[HvdockerError]) -> bool:
-    """Return whether a job that was not observed running has certainly ended.
+    """Return whether a job has certainly ended. The caller has seen that it runs on no host that could be read.
 
     `missing` are the errors of hosts that could not be read. The job may have been restarted on one of them. So if
     there are any, the job has certainly ended only if its supervisor exited by itself and was not killed."""
@@ -101,7 +102,8 @@ def _no_files_left(found: FoundJob) -> UsageProblem:
 
 
 def find_code(session: Session, state: ClusterState) -> dict[str, HostCode]:
-    """Return what jobs left in the code folders of the observed hosts, by host."""
+    """Return, by host, the files that jobs left in the code folders of the observed hosts. Raises if a host does not
+    answer."""
     from hvdocker.jobs.results.fetch_files import read_code
     from hvdocker.transport.pool import for_each_host
 
@@ -119,8 +121,9 @@ def fetch_job_files(
     folder: Path,
     code: Mapping[str, HostCode],
 ) -> FetchedFiles:
-    """Fetch what the observed hosts have of a job into `folder`: outputs, the logs of ranks and of the master, and
-    its files in the code folders (`code`, by host).
+    """Fetch what the observed hosts (`state`) have of a job into `folder`: outputs, the logs of ranks and of the
+    master, and files that the job left in the code folders (`code`, by host, from `find_code`). Return what was fetched
+    and what was not.
 
     Capsule, job.json and the description of the master container (master.json) go to .hvdocker/jobs/<job>, even if
     `folder` is another folder."""
@@ -147,7 +150,8 @@ def fetch_job_files(
 
 @contextmanager
 def _noting_unwritable_state(fetched: FetchedFiles) -> Iterator[None]:
-    """Add a note to `fetched` if .hvdocker/ cannot be written: outputs may be fetched into another folder."""
+    """If the body fails because .hvdocker/ cannot be written, add a note to `fetched.skipped` instead of raising. The
+    outputs may have been fetched into another folder, so the fetch is still useful."""
     try:
         yield
     except OSError as error:
@@ -157,7 +161,8 @@ def _noting_unwritable_state(fetched: FetchedFiles) -> Iterator[None]:
 def fetch_code_without_job(
     session: Session, state: ClusterState, cluster: str, folder: Path, code: Mapping[str, HostCode]
 ) -> FetchedFiles:
-    """Fetch the files in the code folders that were written while the cluster had no job."""
+    """Fetch into `folder` the files in the code folders (`code`, by host) that were written while the cluster had no
+    job, for example by `hvdocker exec`. `cluster` is the name of the cluster, used in place of a job id."""
     from hvdocker.jobs.results.code_files import NO_JOB
     from hvdocker.jobs.results.fetch_files import fetch_job
     from hvdocker.transport.errors import translating_errors
@@ -169,7 +174,8 @@ def fetch_code_without_job(
 
 
 def _sources(session: Session, state: ClusterState, job: str, code: Mapping[str, HostCode]) -> list[JobSource]:
-    """Return where the observed hosts have files of the job."""
+    """Return one JobSource for each observed host that has files of the job: in its job folder, or in its code folder
+    (`code`, by host)."""
     from hvdocker.jobs.results.read_host import JobSource
 
     sources = []

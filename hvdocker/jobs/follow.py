@@ -71,9 +71,10 @@ class JobFollower:
         return end
 
     def stop_on_ctrl_c(self) -> Interrupted:
-        """Stop the job after Ctrl-C and return the error to raise.
+        """Stop the job after Ctrl-C, save its log, and return the Interrupted error that the caller has to raise.
 
-        The first Ctrl-C stops gracefully; a second one kills the job at once, on all hosts."""
+        This first Ctrl-C stops the job gracefully. If the user presses Ctrl-C once more meanwhile, the job is killed at
+        once on all hosts. Raises HostUnreachable if the head cannot be reached: then the job may go on."""
         try:
             missed = self._stop()
             self._save_log(self._link)
@@ -82,8 +83,8 @@ class JobFollower:
         return interrupted_error(self.job.job, self.located.flag, missed)
 
     def _stop(self) -> Mapping[str, str]:
-        """Stop the job gracefully, or kill it if the user presses Ctrl-C again. Return, by host, why ranks may be
-        left there.
+        """Stop the job gracefully, or kill it if the user presses Ctrl-C again. Return the hosts on which ranks may be
+        left, each with the reason; empty if none are.
 
         A killed supervisor cannot end the ranks on other hosts. In that case they are ended from the controller."""
         try:
@@ -118,14 +119,16 @@ class JobFollower:
         self.on_line(line)
 
     def _with_reconnect(self, reconnect: Reconnect, work: Callable[[HostLink], T]) -> T:
-        """Run `work` on the link to the head; if the link breaks, reconnect and run it once more."""
+        """Call `work` with the link to the head and return its result. If the link breaks, reconnect and call it once
+        more."""
         try:
             return work(self._link)
         except HostUnreachable as error:
             return work(reconnect(error))
 
     def _save_log(self, link: HostLink) -> None:
-        """Save the job's output on the controller. If that fails here, a note says so: the job has ended as it has."""
+        """Save the job's output on the controller. If it cannot be read or written, send only a note, because this does
+        not change how the job ended. Errors with an exit code of their own, such as HostUnreachable, are raised."""
         try:
             saved = save_log(self.located, self.job.job, link, self._container)
         except (OSError, HvdockerError) as error:

@@ -48,8 +48,9 @@ class JobHead:
 
 
 def head_of(found: FoundJob) -> JobHead | None:
-    """Return the head of a job that another command started, from the labels of the head's worker. None if that
-    worker is gone or lacks the labels."""
+    """Return what is needed to check the head of a job that another command started. It is read from the labels of the
+    head's worker. Return None if that worker is gone or lacks the labels. Use it only if the master was found
+    (`found.master` is not None)."""
     observed, worker = found.observed, found.observed.state.workers().get(found.head)
     address = worker.labels.get(names.LABEL_ADDRESS, "") if worker else ""
     port = worker.labels.get(names.LABEL_PORT, "") if worker else ""
@@ -62,17 +63,18 @@ def head_of(found: FoundJob) -> JobHead | None:
 
 
 def reconnect_for(env: Env, located: Located, session: Session, found: FoundJob) -> Reconnect:
-    """Return the Reconnect, which reopens a broken link to the head, for verbs that follow a job which they did
-    not start (`logs`, `attach`)."""
+    """Return a Reconnect, which reopens a broken link to the job's head. For verbs that follow a job which they did not
+    start (`logs`, `attach`)."""
     judge = partial(diagnose_head, env, located, head_of(found))
     return Reconnect(env, located, session, found.job, found.head, judge)
 
 
 def diagnose_head(env: Env, located: Located, head: JobHead | None) -> HvdockerError | None:
-    """Connect to the other hosts and return the error that explains why the controller cannot reach the head.
+    """Connect to the other hosts, let them check the head, and return the error that explains why the controller cannot
+    reach it (see `diagnose_from_hosts`).
 
-    Return None if that cannot be determined: `head` is None, no other host could check, or none answers, because
-    then the controller itself seems to be offline."""
+    Return None if that cannot be determined: `head` is None, no other host could check, or no other host answers,
+    because then the controller itself seems to be offline."""
     if head is None:
         return None
     with _links_to_others(env, located, head.name) as links:
@@ -80,10 +82,11 @@ def diagnose_head(env: Env, located: Located, head: JobHead | None) -> HvdockerE
 
 
 def diagnose_from_hosts(located: Located, head: JobHead, links: Mapping[str, HostLink]) -> HvdockerError | None:
-    """Return the error that explains why the controller cannot reach the head, from what the other hosts see.
+    """Return the error that explains why the controller cannot reach the head, from what the other hosts see. `links`
+    has the links to these hosts.
 
-    HostUnreachable means that another host reaches the head, so the job goes on. HeadLost means that no host
-    reaches the head. None means that no host could check."""
+    Return HostUnreachable if another host reaches the head, so that the job goes on. Return HeadLost if hosts could
+    check and none of them reaches the head. Return None if no host could check."""
     name = head.name
     heard = _which_reach_head(head, links, names.worker_name(located.inventory.cluster))
     witnesses = [host for host, does_hear in heard.items() if does_hear]
@@ -106,8 +109,8 @@ def diagnose_from_hosts(located: Located, head: JobHead, links: Mapping[str, Hos
 
 
 def head_was_down(head: str, restart: int = 0) -> HeadLost:
-    """Return the error for a job whose head went down and is reachable again: its engine found the master dead.
-    `restart` is how often the job had been restarted before."""
+    """Return the error for a job whose head went down during the job and is reachable again. `head` is the name of that
+    host. `restart` is how often the job had been restarted before."""
     return HeadLost(
         f"the head {head} went down while the job ran: the job ended with it",
         restart=restart,
@@ -117,10 +120,11 @@ def head_was_down(head: str, restart: int = 0) -> HeadLost:
 
 @contextmanager
 def fetching_logs_on_head_loss(env: Env, located: Located, job: str) -> Iterator[None]:
-    """On HeadLost, fetch what the other hosts have of the job, then raise the error again.
+    """If the body raises HeadLost, fetch what the other hosts have of the job, then raise HeadLost again. Other
+    exceptions pass unchanged.
 
-    For verbs that cannot restart the job (`logs`, `attach`). The job's secrets stay on the hosts, because a
-    `train` on another machine may need them to restart the job."""
+    For verbs that cannot restart the job (`logs`, `attach`). The job's secrets stay on the hosts, because a `train` on
+    another machine may need them to restart the job."""
     try:
         yield
     except HeadLost:
@@ -129,9 +133,11 @@ def fetching_logs_on_head_loss(env: Env, located: Located, job: str) -> Iterator
 
 
 def clean_up_lost_job(env: Env, located: Located, job: str, has_secrets: bool) -> None:
-    """Fetch what the reachable hosts have of a job that ended with its head. Failures are only notes.
+    """Fetch what the reachable hosts have of a job that ended with its head, into .hvdocker/jobs/<job>. An
+    HvdockerError is not raised but told in a note.
 
-    With `has_secrets` also remove the job's secrets, which rank wrappers kept for a restart."""
+    With `has_secrets` also remove the job's secrets, which rank wrappers kept for a restart. Pass it only if the job is
+    not restarted."""
     from hvdocker.observe.hosts import partial_state
 
     try:
@@ -146,8 +152,8 @@ def clean_up_lost_job(env: Env, located: Located, job: str, has_secrets: bool) -
 
 
 def remove_secrets(env: Env, located: Located, links: Mapping[str, HostLink], state: ClusterState, job: str) -> None:
-    """Remove the secrets of a job that lost its head from the given hosts. A failure is only a note, because the
-    lost head is the error to report."""
+    """Remove the secrets of a job that lost its head from the hosts in `links` and `state`. If that fails on a host,
+    send only a note, because the lost head is the error to report."""
     from hvdocker.plan.apply import Context, apply_all
 
     plan = plan_of("train", located.inventory.cluster, ("secrets", steps_after_head_loss(state, job)))
@@ -166,7 +172,8 @@ def _fetch_last_logs(env: Env, located: Located, links: Mapping[str, HostLink], 
 
 @contextmanager
 def _links_to_others(env: Env, located: Located, head: str) -> Iterator[Mapping[str, HostLink]]:
-    """Yield new links to all reachable hosts but the head; closes them at the end."""
+    """Yield new links, by host, to all reachable hosts of the inventory except the host `head`. Close them after the
+    body."""
     from hvdocker.transport.pool import for_each_host
 
     others = [host.name for host in located.inventory.hosts if host.name != head]

@@ -25,8 +25,8 @@ _Object = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class JobTexts:
-    """The texts of a job's files, empty if a file is missing: master.json (the master container as it was when its
-    log was fetched), job.json, record.json and capsule.json."""
+    """The texts of the files that describe a job. A text is empty if its file is missing. `master` is master.json (the
+    master container as it was when its log was fetched); the others are job.json, record.json and capsule.json."""
 
     master: str = ""
     job: str = ""
@@ -36,9 +36,10 @@ class JobTexts:
 
 @dataclass(frozen=True)
 class PastJob:
-    """A job as its files describe it. `state` is `unknown` if no file says how the job ended. `started` is a Unix
-    time; `seconds` is the run time. `elastic` has the limits for the number of ranks of an elastic job; None for
-    any other job."""
+    """A job as its files describe it. `script` names the script, module or command that it ran. `state` is a word such
+    as `succeeded`, or `unknown` if no file says how the job ended. `started` is a Unix time; `seconds` is the run time.
+    `elastic` has the limits for the number of ranks of an elastic job; None for any other job. `record` is the parsed
+    record.json. A field is empty or None if no file has it."""
 
     job: str
     cluster: str = ""
@@ -55,7 +56,8 @@ class PastJob:
 
 
 def read_past_job(job: str, texts: JobTexts) -> PastJob:
-    """Merge what the files say about a job. Never raises: a damaged file counts as missing."""
+    """Return what the texts of a job's files say about it, merged into one value. Never raises: a damaged file counts
+    as missing, and what no file says stays empty."""
     master, spec, record, capsule = (_object(text) for text in (texts.master, texts.job, texts.record, texts.capsule))
     labels = _object_in(master, "labels")
     started = _first_not_none(_number(record.get("started")), _number(master.get("started")))
@@ -82,12 +84,13 @@ def read_past_job(job: str, texts: JobTexts) -> PastJob:
 
 
 def script_stem(job: str) -> str:
-    """Return the part of a job id that comes from the script's name: `train` of `train-ab12`."""
+    """Return the part of a job id that comes from the script's name: `train` for the id `train-ab12`."""
     return job.rpartition("-")[0] or job
 
 
 def script_in_command(command: object) -> str:
-    """Return what a rank's command runs: the script or module of a Python command, else the first word."""
+    """Return what a rank's command runs: the script or module of a Python command, else the first word. `command` is
+    the list of words in a job.json, which may be damaged: return an empty text if it is not a list of words."""
     words = [word for word in command if isinstance(word, str)] if isinstance(command, list) else []
     if not words or PurePosixPath(words[0]).name not in _PYTHON_NAMES:
         return words[0] if words else ""
@@ -139,7 +142,7 @@ def _list(value: object) -> Sequence[object]:
 
 
 def _text(*values: object) -> str:
-    """Return the first value that is a non-empty string, else an empty one."""
+    """Return the first of the values that is a non-empty string. Return an empty string if none is."""
     return next((value for value in values if isinstance(value, str) and value), "")
 
 

@@ -28,11 +28,10 @@ LOOK_BACK_LINES = 2000
 
 
 def newest_masters(state: ClusterState) -> dict[str, ContainerSeen]:
-    """Return one master for every job, by job id, newest first.
+    """Return one master for every job, by job id, newest first. `state` may have two masters for a job; then the
+    running one is returned, or else the newest.
 
-    A job that lost its head keeps its id when it is restarted on other hosts, so that its outputs and logs there
-    are found again. When the first head is back, this job has two masters. Then the running master is returned, or
-    else the newest."""
+    This happens if a job lost its head, was restarted on other hosts under the same id, and the first head is back."""
     found: dict[str, ContainerSeen] = {}
     for master in state.masters():
         kept = found.get(master.job)
@@ -50,11 +49,12 @@ def read_lines(
     since: float | None = None,
     skip: int = 0,
 ) -> Iterator[Line]:
-    """Yield the lines of the job's output, which is the log of the master `container`.
+    """Yield the lines of the job's output, which is the log of the master `container`. `placement` says on which host
+    each rank is, so that each Line names its host.
 
-    With `follow` go on until the job ends. With `tail` begin with that many last lines. With `since`, a Unix time
-    of the host's clock, leave out older lines. Then leave out the first `skip` lines. Of a progress bar only the
-    final state is a line."""
+    With `follow` go on until the job ends. With `tail` begin with that many last lines; None means all. With `since`, a
+    Unix time of the host's clock, leave out older lines. Then leave out the first `skip` lines. Of a progress bar only
+    the final state is a line."""
     lines = islice(_all_lines(link, container, placement, follow, tail, since), skip, None)
     return without_launcher_traceback(without_states(lines))
 
@@ -91,11 +91,11 @@ def follow_lines(
     skip: int = 0,
     again: ReopenLink | None = None,
 ) -> HostLink:
-    """Pass every line of the job's output to `on_line`, exactly once, until the job ends. Return the link used
-    last. The states of progress bars are passed too, and the final one once more as a plain line.
+    """Pass every line of the job's output to `on_line`, exactly once, until the job ends. Return the link used last.
+    The states of progress bars are passed too, and the final one once more as a plain line.
 
-    `tail`, `since` and `skip` say where to begin, as in `read_lines`. If the link breaks, `again` returns a new
-    link; without `again` a broken link is an error."""
+    `placement`, `tail`, `since` and `skip` are as in `read_lines`. If the link breaks, `again` returns a new link;
+    without `again` a broken link is an error."""
     reading = LogReader(link, container, lambda now: is_running(now, container), again, tail, since)
     lines = islice(_parsed(reading.pieces(), placement), skip, None)
     for line in without_launcher_traceback(settle_states(lines)):
@@ -106,8 +106,8 @@ def follow_lines(
 def last_lines_of_rank(
     link: HostLink, container: str, placement: Placement, rank: int, count: int = 10
 ) -> tuple[str, ...]:
-    """Return up to `count` last lines of a rank. Only the last LOOK_BACK_LINES lines of the job's log are
-    searched."""
+    """Return up to `count` last lines of a rank, without empty lines. Only the last LOOK_BACK_LINES lines of the job's
+    log are searched, so the result may be empty."""
     said = [
         line.text
         for line in read_lines(link, container, placement, follow=False, tail=LOOK_BACK_LINES)
@@ -117,7 +117,7 @@ def last_lines_of_rank(
 
 
 def read_job_end(link: HostLink, container: str) -> JobEnd:
-    """Read how the job ended, from its container and record.json.
+    """Return how the job ended, from the state of its master `container` and record.json.
 
     Waits up to 60 s for a container that still runs. Raises JobStopped if the container was removed."""
     from hvdocker.engine import archive
@@ -137,10 +137,11 @@ def read_job_end(link: HostLink, container: str) -> JobEnd:
 
 
 def stop_job(link: HostLink, container: str, at_once: bool = False) -> None:
-    """Send SIGTERM to the supervisor, which then ends every rank on every host. Send SIGKILL if it has not ended
-    after STOP_S seconds.
+    """Stop the job of the master `container`: send SIGTERM to its supervisor, which then ends every rank on every host.
+    Send SIGKILL if the supervisor has not ended after STOP_S seconds.
 
-    With `at_once` send SIGKILL immediately. Then the supervisor cannot end the ranks on other hosts."""
+    With `at_once` send SIGKILL immediately. Then the supervisor cannot end the ranks on other hosts, and the caller has
+    to do so (OrphanRanks)."""
     from docker.errors import APIError
 
     from hvdocker.engine.container_errors import translating_container_errors

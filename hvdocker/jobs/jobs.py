@@ -29,9 +29,10 @@ MAX_ENDED_JOBS = 20
 
 @dataclass(frozen=True)
 class ListedJob:
-    """A job in the list. `host` is the host of its master container, empty if the container is gone or its host is
-    unreachable. `created` is a Unix time; `seconds` is how long the job runs or ran. `local_folder` is the folder
-    with the job's files on the controller, or empty."""
+    """A job in the list. `state` is a word such as `running` or `succeeded`. `host` is the host of its master
+    container, empty if the container is gone or its host is unreachable. `created` is a Unix time; `seconds` is how
+    long the job runs or ran. `script` names what it runs. `elastic` has the limits for the number of ranks, None for a
+    job that is not elastic. `local_folder` is the folder with the job's files on the controller, or empty."""
 
     job: str
     cluster: str
@@ -125,7 +126,8 @@ class JobsReport:
 
     @property
     def seen_text(self) -> str:
-        """The words that limit a claim to the hosts that were observed; empty if all were."""
+        """A phrase for messages that limits a claim to the hosts that were observed, such as ` on 3 of 4 hosts`. It is
+        empty if all were observed."""
         hosts = len(self.inventory.hosts)
         return f" on {hosts - len(self.errors)} of {pluralize(hosts, 'host')}" if self.errors else ""
 
@@ -139,7 +141,8 @@ class JobsReport:
 
 
 def jobs(env: Env, located: Located, shows_all: bool = False) -> JobsReport:
-    """List running jobs, the newest MAX_ENDED_JOBS ended ones (all with `shows_all`), and the queue."""
+    """Return the running jobs, the newest MAX_ENDED_JOBS ended ones (all with `shows_all`), and the queue for slots.
+    Hosts that cannot be observed are named in the report and do not raise."""
     inventory = located.inventory
     with connected(env, located, must_all=False) as session:
         from hvdocker.locks.held_ticket import query_tickets
@@ -181,11 +184,10 @@ def merge_local_jobs(live: Iterable[ListedJob], homes: Iterable[LocalJob]) -> li
 
 
 def _completed(live: ListedJob, home: ListedJob) -> ListedJob:
-    """Return the observed job `live` with its gaps filled from `home`, the same job read from files on the
-    controller.
+    """Return the observed job `live` with its gaps filled from `home`, the same job read from files on the controller.
 
-    `home` may also know better how the job ended: its record says it, but the exit code of a killed container does
-    not."""
+    The state of an ended job is taken from `home` if only `home` knows it: a record says how the job ended, but the
+    exit code of a killed container does not."""
     is_open = live.is_running or live.state == "paused"
     knows_more = (
         not is_open and live.state not in STATE_OF_EXIT_CODE.values() and home.state in STATE_OF_EXIT_CODE.values()
@@ -224,10 +226,11 @@ def _from_local_job(home: LocalJob) -> ListedJob:
 
 
 def _jobs_on_hosts(masters: Mapping[str, tuple[MasterSeen, ...]], state: ClusterState, now: float) -> list[ListedJob]:
-    """Return the job of every master container once, even if two hosts of the inventory are the same machine.
+    """Return the jobs of all master containers (`masters`, by host). A container that two hosts report, because both
+    are the same machine, counts once. `now` is the Unix time up to which running jobs are counted.
 
-    `state` is the state of the inventory's own cluster. Only for jobs of this cluster it is known which hosts
-    joined them after the start."""
+    `state` is the state of the inventory's own cluster. Only for jobs of this cluster it is known which hosts joined
+    them after the start."""
     by_id: dict[str, ListedJob] = {}
     for name, there in masters.items():
         for seen in there:
@@ -266,7 +269,8 @@ def _newest(found: list[ListedJob]) -> list[ListedJob]:
 
 
 def _without_duplicates(tickets: Mapping[str, tuple[Ticket, ...]]) -> dict[str, list[Ticket]]:
-    """Return every ticket once, even if two hosts of the inventory are the same machine."""
+    """Return the tickets by host, but each ticket only once: if two hosts of the inventory are the same machine, both
+    report the same tickets."""
     told: set[str] = set()
     found: dict[str, list[Ticket]] = {}
     for name, there in tickets.items():

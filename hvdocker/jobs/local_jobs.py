@@ -54,7 +54,8 @@ def local_jobs(located: Located) -> dict[str, LocalJob]:
 
 
 def local_job(located: Located, job: str) -> LocalJob:
-    """Read what the controller's files say about a job. Missing or damaged files leave fields of `past` empty."""
+    """Return what the files on the controller say about a job. Missing or damaged files leave fields of `past` empty;
+    there is no error, even if the job has no files."""
     own = located.jobs / job
     folder = fetched_to(located, job) or own
     texts = JobTexts(
@@ -77,7 +78,8 @@ def fetched_to(located: Located, job: str) -> Path | None:
 
 
 def write_master_file(located: Located, job: str, inspected: Mapping[str, object]) -> None:
-    """Write master.json: what only the master container knows of its job (owner, script, placement, how it ended).
+    """Write `inspected` to the job's master.json on the controller. It has what only the master container knows of its
+    job: owner, script, placement, how it ended.
 
     With this file `jobs` can list the job even if all its other files are missing or damaged."""
     path = located.jobs / job / MASTER_FILE

@@ -25,8 +25,9 @@ from hvdocker.transport.session import connected
 
 @dataclass(frozen=True)
 class LogsRequest:
-    """What the user asked `logs` for. With `follows` new lines are shown until the job ends. `tail` limits the
-    output to that many last lines that pass the filter `lines`; None means all. `since` leaves out older lines."""
+    """What the user asked `logs` for. With `follows` new lines are shown until the job ends. `lines` is the filter by
+    rank, host and pattern. `tail` limits the output to that many last lines that pass the filter; None means all.
+    `since` leaves out older lines; None means no limit."""
 
     follows: bool = False
     tail: int | None = None
@@ -35,7 +36,8 @@ class LogsRequest:
 
 
 def line_filter(ranks: Iterable[int], hosts: Iterable[str], regex: str | None) -> LineFilter:
-    """Build the filter from flags. Raises UsageProblem for an invalid regular expression."""
+    """Return the filter that the flags of `logs` describe. Empty `ranks` or `hosts`, and None as `regex`, let every
+    line pass. Raises UsageProblem for an invalid regular expression."""
     try:
         pattern = re.compile(regex) if regex is not None else None
     except (re.error, OverflowError, RecursionError) as error:
@@ -48,7 +50,8 @@ def line_filter(ranks: Iterable[int], hosts: Iterable[str], regex: str | None) -
 def logs(env: Env, located: Located, wanted: str | None, request: LogsRequest, on_line: job_container.OnLine) -> str:
     """Pass every requested line of the job `wanted` to `on_line`; return the job's id.
 
-    `wanted` is a job id or its beginning; None is the newest job."""
+    `wanted` is a job id or its beginning; None means the newest job. If the master container cannot be read, the lines
+    come from a copy of the output, and a note says so. Raises if there is no such job or no copy."""
     if located.inventory.hosts:
         select_named_hosts(located.inventory, request.lines.hosts)
     with connected(env, located, must_all=False) as session:

@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class JobsSeen:
-    """What was observed on the hosts. `failed` has the error of every host that could not be observed.
-    `unreachable` has the same errors, but is empty if it is certain that those hosts have nothing of the cluster."""
+    """What was observed on the hosts, and the links to them. `failed` has the error of every host that could not be
+    observed. `unreachable` has the same errors if those hosts may have something of the cluster. It is empty if the
+    observed hosts already have all slots that the cluster was made with."""
 
     state: ClusterState
     links: Mapping[str, HostLink]
@@ -56,8 +57,8 @@ class FoundJob:
 
     @property
     def placement(self) -> Placement:
-        """The hosts and slots of the job. If its master was found, this includes hosts that joined the job after
-        its start."""
+        """The hosts and slots of the job. If its master was found, this includes hosts that joined the job after its
+        start. Otherwise it is what files of the job say; empty if there are none."""
         return self.observed.state.placement_of(self.master) if self.master else self.recorded_placement
 
     @property
@@ -72,7 +73,8 @@ class FoundJob:
 
 
 def observe_jobs(located: Located, session: Session) -> JobsSeen:
-    """Observe containers and job folders on all hosts of the inventory. GPUs and images are not queried."""
+    """Return the containers and job folders on all hosts of the inventory, and the errors of hosts that could not be
+    observed. GPUs and images are not queried."""
     from hvdocker.observe.hosts import cluster_state, observe_hosts
     from hvdocker.placement.scope import is_complete
 
@@ -89,13 +91,14 @@ def observe_jobs(located: Located, session: Session) -> JobsSeen:
 def find_job(
     env: Env, located: Located, observed: JobsSeen, wanted: str | None, prefers_running: bool = False
 ) -> FoundJob:
-    """Return the job whose id is or begins with `wanted`; None means the newest job.
+    """Return the job whose id is or begins with `wanted`; None means the newest job. Raises UsageProblem if no job
+    matches, or if several do.
 
     Jobs with a master container are searched first, then jobs with files on hosts, then jobs with files on the
     controller only. With `prefers_running` running jobs come before all others.
 
-    If a host is unreachable, this raises if `wanted` is None or matches no known job: the job that the user means
-    may be on that host, and another job must not be taken for it."""
+    If a host is unreachable, this raises if `wanted` is None or matches no known job: the job that the user means may
+    be on that host, and another job must not be taken for it."""
     masters = {job: one for job, one in newest_masters(observed.state).items() if names.is_safe_file_name(job)}
     homes = local_jobs(located)
     age = {job: number for number, job in enumerate(homes)}
@@ -120,8 +123,8 @@ def known_jobs(state: ClusterState) -> list[str]:
 
 
 def _placement_on_hosts(observed: JobsSeen, job: str) -> Placement:
-    """Return the placement from the job's job.json on a host: the first file that can be parsed and names hosts.
-    Empty if there is none."""
+    """Return the placement of the job as its job.json says, from the first host whose file can be parsed and names
+    hosts. Return an empty placement if there is no such file."""
     from hvdocker.shell.command import command
 
     for host in observed.hosts_with_files(job):
@@ -132,7 +135,8 @@ def _placement_on_hosts(observed: JobsSeen, job: str) -> Placement:
 
 
 def _ordered(masters: Mapping[str, ContainerSeen], prefers_running: bool) -> list[str]:
-    """Return the jobs newest first; with `prefers_running` running jobs before the others."""
+    """Return the ids of the jobs in `masters`, in the order given (newest first). With `prefers_running` put running
+    jobs before the others."""
     return sorted(masters, key=lambda job: prefers_running and not masters[job].is_living)
 
 
@@ -146,8 +150,8 @@ def _match(wanted: str | None, tiers: Sequence[list[str]]) -> str:
 
 
 def _note_known_jobs(env: Env, jobs: Sequence[str], wanted: str | None) -> None:
-    """List the known jobs in a note if `wanted` is None. While hosts are unreachable, it is not known which job is
-    the newest, so the user has to name one."""
+    """Send a note that lists the known jobs if `wanted` is None. While hosts are unreachable, it is not known which job
+    is the newest, so the user has to name one."""
     known = list(dict.fromkeys(jobs))
     if wanted is None and known:
         shown = ", ".join(known[:5]) + (", …" if len(known) > 5 else "")

@@ -18,8 +18,9 @@ WAIT_S = 15.0
 
 @dataclass(frozen=True)
 class OrphanRanks:
-    """The ranks that a killed supervisor may have left. `workers` has, by host, the container in which ranks of
-    the job may still run. `wait_s` is how long to wait for an answer of the hosts."""
+    """The ranks that a killed supervisor may have left. `workers` has, by host, the name of the container in which
+    ranks of the job may still run. `links` has the links to the hosts that are connected. `wait_s` is how long to wait
+    for an answer of the hosts, in seconds."""
 
     job: str
     workers: Mapping[str, str]
@@ -27,8 +28,8 @@ class OrphanRanks:
     wait_s: float = WAIT_S
 
     def end_at_once(self) -> dict[str, str]:
-        """End the ranks on all hosts in parallel, without a grace period. Return, by host, why ranks may be left
-        there; hosts where this succeeded are not in the result."""
+        """End the ranks on all hosts in parallel, without a grace period. Return the hosts on which ranks may be left,
+        each with the reason, such as a lost connection. Hosts where the ranks were ended are not in the result."""
         from hvdocker.engine.container_exec import GracePeriod, end_ranks
         from hvdocker.transport.pool import for_each_host_within
 
@@ -44,8 +45,9 @@ class OrphanRanks:
 
 
 def interrupted_error(job: str, flag: str, missed: Mapping[str, str]) -> Interrupted:
-    """Return the error for a job that was stopped by Ctrl-C. `missed` has, by host, why ranks may be left there.
-    `flag` is what the suggested command needs to select the cluster."""
+    """Return the error for a job that was stopped by Ctrl-C. `missed` has, by host, why ranks may be left there; empty
+    if none are. `flag` is what the suggested command needs to select the cluster, such as ` --cluster NAME`, or
+    empty."""
     if not missed:
         return Interrupted(f"job {job} was stopped on all hosts by Ctrl-C")
     return Interrupted(

@@ -23,9 +23,9 @@ _OOM_TEXT = " (out of memory: the kernel killed it)"
 class EndedJob:
     """A job that has ended. `last_lines` has the last lines of output by rank.
 
-    `flag` is what suggested commands need to select the job's cluster. `restarts_before` counts the restarts
-    before the last master was started. A job gets another master after the loss of its head, and the record of the
-    last master does not include earlier restarts."""
+    `flag` is what suggested commands need to select the job's cluster, such as ` --cluster NAME`, or empty.
+    `restarts_before` counts the restarts before the last master was started. A job gets another master after the loss
+    of its head, and the record of the last master does not include earlier restarts."""
 
     job: str
     placement: Placement
@@ -36,21 +36,21 @@ class EndedJob:
 
     @property
     def head(self) -> str | None:
-        """The head of the job. None if the placement is unknown, because files of a job that was taken down may be
-        missing."""
+        """The head of the job. None if the placement is unknown: the files that name it may be missing for a job whose
+        containers were removed."""
         return next(iter(self.placement.hosts), None)
 
     @property
     def logs(self) -> str:
-        """The command that shows the job's output."""
+        """The command that shows the job's output, for hints to the user, as in `hvdocker logs train-ab12`."""
         return f"hvdocker logs {self.job}{self.flag}"
 
 
 def raise_unless_succeeded(ended: EndedJob, propagates_exit: bool = False) -> None:
-    """Return if the job succeeded; else raise JobStopped or JobFailed.
+    """Return if the job succeeded. Otherwise raise JobStopped if it was stopped, else JobFailed.
 
-    With `propagates_exit` the error has the exit code of the rank that failed first, if a rank caused the failure
-    and its code is not one that docker or ssh use themselves."""
+    With `propagates_exit` the JobFailed has the exit code of the rank that failed first. It keeps its own exit code if
+    no rank caused the failure, or if the rank's code is one that docker or ssh use themselves."""
     if ended.end.state == "succeeded":
         return
     if ended.end.state == "stopped":
@@ -149,8 +149,9 @@ def _hung(ended: EndedJob, hang: Hang) -> JobFailed:
 
 
 def remarks(record: JobRecord) -> list[str]:
-    """Return notes on what happened during a job, whether it succeeded or failed: hosts that were dropped, rules
-    that matched a line of output, and hangs that did not end the job."""
+    """Return notes for the user on what happened during a job, whether it succeeded or failed: hosts that were dropped,
+    rules of the inventory that matched a line of output, and hangs that did not end the job. Empty if there is nothing
+    to tell."""
     told = [
         f"{match.host} was left out by the rule {match.pattern!r}: rank {match.rank} said: {match.line}"
         for match in record.dropped_by_rule
@@ -173,10 +174,11 @@ def _dropped_host_text(one: DroppedHost) -> str:
 
 @dataclass(frozen=True)
 class JobEnd:
-    """How the master of a job ended. `record` is the parsed record.json, None if it was not found.
+    """How the master of a job ended. `record` is the parsed record.json, None if it was not found. `exit_code` is that
+    of the master container. `was_oom_killed` says whether the kernel killed a process of it for lack of memory.
 
-    The supervisor writes the record at the start and at every change. So a supervisor that was killed leaves a
-    record with the state `running`. In that case `exit_code` says how the job ended."""
+    The supervisor writes the record at the start and at every change. So a supervisor that was killed leaves a record
+    with the state `running`. In that case `exit_code` says how the job ended."""
 
     record: JobRecord | None
     exit_code: int
@@ -192,11 +194,12 @@ class JobEnd:
 
     @property
     def has_final_record(self) -> bool:
-        """Whether the supervisor itself wrote how the job ended."""
+        """Whether the supervisor itself recorded how the job ended. False if it was killed before, or if there is no
+        record."""
         return self.record is not None and self.record.state != "running"
 
     @property
     def head_went_down(self) -> bool:
-        """Whether the head went down during the job. Its engine, when it started again, found the container dead
-        and gave it the exit code HOST_LOST_EXIT_CODE."""
+        """Whether the head went down during the job. When its engine started again, it found the master dead and gave
+        it the exit code HOST_LOST_EXIT_CODE."""
         return not self.has_final_record and self.exit_code == HOST_LOST_EXIT_CODE

@@ -23,8 +23,10 @@ MAX_PAUSE_S = 8.0
 
 @dataclass
 class Reconnect:
-    """Reopens a broken link to `host`. `patience_s` is how long this is tried. If the host stays unreachable,
-    `diagnose` returns the error for the user, or None if the cause cannot be determined."""
+    """Reopens a broken link to `host`, the head of the job `job`. Call it with the error that broke the link.
+    `patience_s` is how long opening is tried, in seconds. If the host stays unreachable, `diagnose` returns the error
+    for the user, or None if the cause cannot be determined. `open` opens a link to a host; tests replace it, `clock`
+    and `sleep`."""
 
     env: Env
     located: Located
@@ -38,7 +40,8 @@ class Reconnect:
     sleep: Callable[[float], None] = time.sleep
 
     def __call__(self, error: HvdockerError) -> HostLink:
-        """Return a new link to the host, or raise the error for the user. `error` is what broke the old link.
+        """Return a new link to the host, and put it into the session. `error` is what broke the old link. If no link
+        can be opened in time, raise the error that `diagnose` returns, or else `error`.
 
         Ctrl-C ends the wait but not the job: `error` is raised with a hint how to follow the job again."""
         wait = f"trying again for {self.patience_s:.0f} s"
@@ -54,7 +57,7 @@ class Reconnect:
         return link
 
     def with_follow_hint(self, error: HvdockerError) -> HvdockerError:
-        """Return `error` with a hint how to follow the job again, because the job may still run."""
+        """Return `error`, changed: its `fix` now says how to follow the job again, because the job may still run."""
         error.fix = f"the job goes on without this terminal; watch it with: {self.follow_command}"
         return error
 
@@ -76,7 +79,8 @@ class Reconnect:
         raise AssertionError("pauses never end")
 
     def _open(self) -> HostLink:
-        """Open a link and ping the engine: a host whose engine does not answer yet does not count as back."""
+        """Open a link and ping the engine. Raise if either fails: a host whose engine does not answer yet does not
+        count as back."""
         from hvdocker.observe.hosts import find_engine
         from hvdocker.transport.errors import translating_errors
 

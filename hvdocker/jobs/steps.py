@@ -20,7 +20,7 @@ class StopJob(Step):
 
 @dataclass(frozen=True)
 class FetchJobs(Step):
-    """Fetch outputs and logs of these jobs to the controller."""
+    """Fetch outputs and logs of the jobs with these ids to the controller."""
 
     jobs: tuple[str, ...]
 

@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StopReport:
-    """The result of `stop`. `ended` has, by host, how many ranks still ran without their master and were ended.
-    `troubles` has the errors of hosts on which ranks or the master may still run."""
+    """The result of `stop`. `was_running` says whether anything of the job still ran. `ended` has, by host, how many
+    ranks still ran without their master and were ended. `troubles` has the errors of hosts on which ranks or the master
+    may still run."""
 
     job: str
     was_running: bool
@@ -37,9 +38,10 @@ class StopReport:
 
 
 def stop(env: Env, located: Located, wanted: str | None, is_forced: bool = False) -> StopReport:
-    """Stop the job `wanted`, a job id or the beginning of one; None means the newest job.
+    """Stop the job `wanted`, a job id or the beginning of one; None means the newest job. Return at once if it has
+    ended.
 
-    Raises for a job of another owner, unless `is_forced`."""
+    Raises if there is no such job. Also raises for a job of another owner, unless `is_forced`."""
     with connected(env, located, must_all=False) as session:
         found = find_job(env, located, observe_jobs(located, session), wanted)
         if found.master is None:
@@ -63,7 +65,8 @@ def stop(env: Env, located: Located, wanted: str | None, is_forced: bool = False
 
 
 def remove_leftover_secrets(env: Env, located: Located, found: FoundJob) -> None:
-    """Remove the job's secrets if its supervisor was killed. A supervisor that ends by itself removes them."""
+    """Remove the job's secrets from its containers if its supervisor was killed. Do nothing if the supervisor ended by
+    itself, because then it has removed them, or if the job has no secrets."""
     master = found.master
     if master is None or not master.secrets:
         return
@@ -98,8 +101,8 @@ def _master_unreachable(found: FoundJob) -> HvdockerError:
 
 
 def _end_orphan_ranks(found: FoundJob) -> tuple[dict[str, int], tuple[HvdockerError, ...]]:
-    """End the job's ranks in all reachable workers, in parallel. Return the number of ended ranks by host, and the
-    errors of hosts where this failed."""
+    """End the job's ranks in the workers of all reachable hosts, in parallel. Used if the supervisor is gone. Return
+    the number of ended ranks by host, and the errors of hosts where this failed."""
     from hvdocker.engine.container_exec import GracePeriod, end_ranks
     from hvdocker.transport.pool import for_each_host
 

@@ -32,10 +32,11 @@ _AFTER_DASHES = "the script's own arguments go after --"
 
 
 def split_tuning_flags(words: list[str]) -> tuple[list[str], tuple[str, ...]]:
-    """Split the words that typer did not parse into plain words, and Horovod's tuning flags with their
-    values.
+    """Split `words`, the part of the command line that typer did not parse, into plain words (such as the script), and
+    Horovod's tuning flags with their values. `--flag=value` becomes two words.
 
-    Raises UsageProblem for an unknown flag, and names the nearest known one."""
+    Raises UsageProblem for an unknown flag, and names the nearest known one. Also raises it if a flag lacks its value,
+    or has a value that it does not take."""
     positional: list[str] = []
     tuning: list[str] = []
     queue = list(words)
@@ -49,7 +50,8 @@ def split_tuning_flags(words: list[str]) -> tuple[list[str], tuple[str, ...]]:
 
 
 def refuse_unknown_words(words: list[str]) -> None:
-    """Raise UsageProblem if there are words on the command line that are neither the script nor a known flag."""
+    """Raise UsageProblem if `words` is not empty. The caller passes the words of the command line that are neither the
+    script nor a known flag. The message says that arguments of the script go after `--`."""
     if words:
         raise UsageProblem(f"what is {words[0]!r}?", fix=f"{_AFTER_DASHES}: train train.py -- …")
 

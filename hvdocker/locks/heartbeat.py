@@ -23,8 +23,9 @@ def heartbeat_on_all_hosts(
 ) -> Iterator[None]:
     """Keep one ticket on every host in `links` until the block ends. All tickets have the token of `claim`.
 
-    `kind` and `wish` are written into the tickets (see TicketText). Each ticket is renewed every `beat_s`
-    seconds by its own thread, so a host that hangs does not stop the heartbeats on the other hosts."""
+    `kind` is RUNS or WAITS (ticket.py). `wish` says what the run asks for, as text for other users (`4 slots`). Each
+    ticket is renewed every `beat_s` seconds by its own thread, so a host that hangs does not stop the heartbeats on
+    the other hosts. Raises an error if the ticket cannot be created on some host."""
     sign = make_ticket_text(claim, kind, wish)
     tickets = {name: HeldTicket(link, sign) for name, link in links.items()}
     try:

@@ -59,8 +59,9 @@ class LockUnwritable(HostUnfit):
 class LockOptions:
     """How a verb takes locks.
 
-    `inventory_flag` (` -i FILE`) is added to the hvdocker commands in error messages, so that they apply to
-    this inventory. If `is_needed` is False, a host on which no lock can be written is used without a lock."""
+    `inventory_flag` (` -i FILE`) is added to the hvdocker commands in error messages, so that they apply to this
+    inventory. If `is_needed` is False, a host on which no lock can be written is used without a lock. Otherwise
+    LockUnwritable is raised for it."""
 
     inventory_flag: str = ""
     is_needed: bool = True
@@ -77,8 +78,9 @@ def hold_locks(
 ) -> Iterator[HeldLocks]:
     """Hold the locks of all hosts in `links` until the block ends.
 
-    `wait_s` is how long to wait for locks that other runs hold. Raises Locked if another run still holds a lock
-    after that time. `beat_s` is the time between two renewals of the locks."""
+    `claim` says who takes the locks and for which verb. `listener` gets notes, such as that a stale lock was taken
+    over. `wait_s` is how long to wait for locks that other runs hold. Raises Locked if another run still holds a
+    lock after that time. `beat_s` is the time between two renewals of the locks."""
     held = HeldLocks(links, claim, listener, options)
     beats = threading.Thread(target=held.beat_until_released, args=(beat_s,), name="lock", daemon=True)
     beats.start()
@@ -121,7 +123,9 @@ class HeldLocks:
         return bool(self._lost)
 
     def raise_if_lost(self) -> None:
-        """Raise Locked if the lock of any host is lost, even if the caller is about to change another host."""
+        """Raise Locked if the lock of any host is lost. Otherwise do nothing.
+
+        It does not matter which host the caller is about to change: one lost lock stops the whole run."""
         for name, answer in list(self._lost.items()):
             raise self._lost_error(name, answer)
 
@@ -173,10 +177,10 @@ class HeldLocks:
         return answer
 
     def _ask_for(self, name: str) -> LockAnswer:
-        """Request the lock of one host.
+        """Request the lock of the host `name` and return the host's answer.
 
-        If the holder is a process of this machine that has ended, its lock is released first. So a user who
-        lost the connection and runs the verb again need not wait until the old lock is stale."""
+        If the holder is a process of this machine that has ended, its lock is released first. So a user who lost the
+        connection and runs the verb again need not wait until the old lock is stale."""
         answer = run_lock_command(self._links[name], take_lock(self._claim))
         self.sort_keys[name] = answer.sort_key
         holder = None if answer.is_taken else answer.holder
@@ -243,7 +247,7 @@ class HeldLocks:
             self._beating.discard(name)
 
     def _locked(self, held: Mapping[str, LockAnswer]) -> list[HvdockerError]:
-        """Return one Locked error for each host that another run holds.
+        """Return one Locked error for each host in `held`: the answers of hosts whose lock another run holds.
 
         Hosts with the same holder get the same text, so that the report can show them as one."""
         errors: list[HvdockerError] = []
@@ -277,22 +281,22 @@ class HeldLocks:
 
 
 def query_locks(links: Mapping[str, HostLink]) -> HostOutcomes[LockAnswer]:
-    """Read the lock of every host. Changes nothing."""
+    """Return the lock of every host. Changes nothing. Hosts whose lock cannot be read are in `failed` of the result."""
     return for_each_host(links, lambda name: run_lock_command(links[name], look_at_lock()))
 
 
 def release_locks_of(links: Mapping[str, HostLink], holders: Mapping[str, Holder]) -> HostOutcomes[LockAnswer]:
-    """Release the locks of these hosts. `holders` has the expected holder by host.
+    """Release the locks of the hosts in `holders`, which has the expected holder by host. Return the answers by host.
 
-    A lock that another run holds by now is kept."""
+    A lock that another run holds by now is kept, and the answer of its host names that run."""
     return for_each_host(holders, lambda name: run_lock_command(links[name], release_lock(holders[name].token)))
 
 
 def run_lock_command(link: HostLink, command: Command) -> LockAnswer:
-    """Run a lock script on the host and return its answer.
+    """Run a command of lock_takeover_commands.py on the host and return its answer.
 
-    Raises HostUnfit if the script did not run to its end or the lock folder is unusable. Raises LockUnwritable
-    if nothing can be written in the folder."""
+    Raises HostUnfit if the script did not run to its end or the lock folder is unusable. Raises LockUnwritable if
+    nothing can be written in the folder."""
     result = link.run(command, timeout_s=TIMEOUT_S)
     answer = read_lock(result.text)
     if answer is None:
@@ -356,7 +360,9 @@ def find_dead_locks(links: Mapping[str, HostLink]) -> Mapping[str, Holder]:
 
 
 def release_dead_locks(links: Mapping[str, HostLink]) -> Mapping[str, Holder]:
-    """Release the locks that `find_dead_locks` finds, and return their former holders by host."""
+    """Release the locks that `find_dead_locks` finds, and return their former holders by host.
+
+    A host whose lock could not be released is left out."""
     dead = find_dead_locks(links)
     released = release_locks_of(links, dead).done
     return {name: dead[name] for name, after in released.items() if after.holder is None}

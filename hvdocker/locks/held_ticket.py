@@ -48,8 +48,9 @@ def hold_ticket(
 ) -> Iterator[HeldTicket]:
     """Hold a ticket on the queue host until the block ends or the ticket's `leave` is called.
 
-    `kind` and `wish` are written into the ticket (see TicketText). The ticket is renewed every `beat_s`
-    seconds."""
+    `kind` is WAITS (the client waits for slots) or RUNS. `wish` says what the client asks for, as text for other
+    users (`4 slots`). `listener` gets a note if the ticket loses its place. The ticket is renewed every `beat_s`
+    seconds. Raises an error if a host cannot be asked or the ticket cannot be created."""
     host = queue_host(links, {})
     found = HeldTicket(links[host], make_ticket_text(claim, kind, wish), listener)
     beats = threading.Thread(target=found.renew_until_left, args=(beat_s,), name="ticket", daemon=True)
@@ -62,7 +63,9 @@ def hold_ticket(
 
 
 def make_ticket_text(claim: Claim, kind: str, wish: str) -> TicketText:
-    """Return the content of a ticket. Every text is cut to _MAX_TEXT characters, as `read_ticket` does."""
+    """Return the content of a ticket of the run that `claim` describes. `kind` and `wish` are those of TicketText.
+
+    Every text is cut to _MAX_TEXT characters, because `read_ticket` reads no more."""
     words = {name: str(value)[:_MAX_TEXT] for name, value in asdict(claim).items()}
     return TicketText(**words, kind=kind, wish=wish[:_MAX_TEXT])
 
@@ -88,13 +91,15 @@ class HeldTicket:
         return self._link.name
 
     def join(self) -> None:
-        """Create the ticket on the host, at the end of the queue."""
+        """Create the ticket on the host, at the end of the queue. Raises HostUnfit if the queue folder cannot be
+        used."""
         self._number = _run_or_raise(self._link, join_queue(self._sign)).number
 
     def renew_and_list(self) -> tuple[Ticket, ...]:
         """Renew the ticket and return all living tickets of the host, this one included, in queue order.
 
-        A ticket that was removed as dead is created again at the end of the queue."""
+        A ticket that was removed as dead is created again at the end of the queue. Raises HostUnreachable if the
+        link to the host is lost."""
         try:
             return self._renewed()
         except HostUnreachable as error:
@@ -154,7 +159,8 @@ class HeldTicket:
 def queue_host(links: Mapping[str, HostLink], orders: Mapping[str, tuple[str, str]]) -> str:
     """Return the name of the queue host: the host whose sort key (machine-id, address) is lowest.
 
-    `orders` has the sort keys that are already known, by host. The other hosts are asked for theirs."""
+    `orders` has the sort keys that are already known, by host. The other hosts are asked for theirs. Raises an error
+    if one of them does not answer."""
     missing = [name for name in links if name not in orders]
     asked = for_each_host(missing, lambda name: run_ticket_command(links[name], list_tickets(False)).sort_key)
     told = {**orders, **asked.or_raise("some hosts could not be asked for the queue")}
@@ -166,14 +172,15 @@ def read_queue(
 ) -> tuple[Ticket, ...]:
     """Return the living tickets of the queue host, for a client that has no ticket of its own.
 
-    `orders` has the sort keys that are already known (see `queue_host`). If `clears`, dead tickets are
-    removed."""
+    `orders` has the sort keys that are already known (see `queue_host`). If `clears`, dead tickets are removed.
+    Otherwise nothing is changed."""
     link = links[queue_host(links, orders)]
     return _drop_dead(link, _run_or_raise(link, list_tickets(clears)), clears)
 
 
 def query_tickets(links: Mapping[str, HostLink]) -> HostOutcomes[tuple[Ticket, ...]]:
-    """Return the living tickets of every host. Changes nothing."""
+    """Return the living tickets of every host. Changes nothing. Hosts that cannot be asked are in `failed` of the
+    result."""
     return for_each_host(
         links, lambda name: _drop_dead(links[name], _run_or_raise(links[name], list_tickets(False)), False)
     )
@@ -214,7 +221,10 @@ def _run_or_raise(link: HostLink, command: Command) -> TicketAnswer:
 
 
 def run_ticket_command(link: HostLink, command: Command) -> TicketAnswer:
-    """Run a ticket script and return its answer. Raises HostUnfit if the script did not run to its end."""
+    """Run a command of ticket_commands.py and return its answer. Raises HostUnfit if the script did not run to its
+    end.
+
+    A queue folder that cannot be used is no error here: the `state` of the answer says so."""
     result = link.run(command, timeout_s=TIMEOUT_S)
     answer = read_tickets(result.text)
     if answer is None:

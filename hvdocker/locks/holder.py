@@ -21,8 +21,9 @@ _MAX_TEXT = 100
 class Claim:
     """What a run writes about itself into a lock or ticket.
 
-    `token` is a random text that identifies the run. It is the same on all hosts, so a run does not block
-    itself on a machine that the inventory names twice. `machine` and `user` are those of the controller."""
+    `token` is a random text that identifies the run. It is the same on all hosts, so a run does not block itself on
+    a machine that the inventory names twice. `owner` is the owner that the labels of its containers name. `machine`
+    is the controller's host name and `user` the login name there. `verb` is the command, such as `up`."""
 
     token: str
     owner: str
@@ -84,8 +85,9 @@ class Holder(Claim):
 def read_holder(line: str, age_s: int, now: int) -> Holder:
     """Return the holder that `line` describes. `line` is the content of a lock file or ticket.
 
-    Any user of the host may have written the file. So missing values and unprintable characters become `?`, and
-    no text can control the terminal. `now` is the host's clock in Unix seconds."""
+    Any user of the host may have written the file. So missing values and unprintable characters become `?`, and no
+    text can control the terminal. If the line has no valid token, `is_named` of the holder is False. `age_s` is the
+    time since the file was renewed. `now` is the host's clock in Unix seconds."""
     try:
         found = json.loads(line)
     except ValueError:

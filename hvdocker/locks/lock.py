@@ -25,11 +25,12 @@ if TYPE_CHECKING:
 def locked(
     env: Env, located: Located, links: Mapping[str, HostLink], verb: str, wait_s: float, is_needed: bool = True
 ) -> Iterator[HeldLocks]:
-    """Hold the locks of these hosts until the block ends.
+    """Hold the locks of the hosts in `links` until the block ends.
 
-    The caller must observe the hosts again inside the block, because another run may have changed them before
-    the locks were taken. If `is_needed` is False, a host on which no lock can be written is used without a
-    lock."""
+    `verb` (`up`) is written into the locks, for other users to read. `wait_s` is how long to wait for locks that
+    other runs hold; then Locked is raised. The caller must observe the hosts again inside the block, because another
+    run may have changed them before the locks were taken. If `is_needed` is False, a host on which no lock can be
+    written is used without a lock."""
     from hvdocker.locks.held_locks import LockOptions, hold_locks
 
     claim = make_claim(env, located, verb)
@@ -44,8 +45,8 @@ def locked(
 def clear_dead_locks(env: Env, located: Located, links: Mapping[str, HostLink], is_dry_run: bool = False) -> None:
     """Release the locks that dead runs left, and send a note for each. A dry run only sends the notes.
 
-    For `down` and `gc`: if they have nothing to remove they take no lock, so they would leave a dead lock in
-    place."""
+    A run is dead if its lock is stale, or if it was a process of this machine that has ended. `down` and `gc` call
+    this, because they take no lock if they have nothing to remove, and so would leave a dead lock in place."""
     from hvdocker.locks.held_locks import find_dead_locks, release_dead_locks
 
     if located.inventory.is_local:
@@ -57,7 +58,9 @@ def clear_dead_locks(env: Env, located: Located, links: Mapping[str, HostLink], 
 
 
 def make_claim(env: Env, located: Located, verb: str) -> Claim:
-    """Return the claim of this process (what it writes into locks and tickets), with a new random token."""
+    """Return the claim of this process (what it writes into locks and tickets), with a new random token.
+
+    `verb` is the command that the user runs, such as `up`."""
     from hvdocker.locks.process_id import own_process_id
 
     return Claim(
@@ -94,7 +97,9 @@ class LockReport:
         }
 
     def state(self, name: str) -> str:
-        """Return the state of a host's lock: free, held, stale, unreachable or unusable."""
+        """Return the state of a host's lock: free, held, stale, unreachable or unusable.
+
+        Unusable means that the host was reached, but its lock could not be read."""
         if name in self.errors:
             return "unreachable" if self.errors[name].exit_code == 4 else "unusable"
         holder = self.holders.get(name)
@@ -120,9 +125,9 @@ def lock_release(
 ) -> Mapping[str, Holder]:
     """Release the locks of these hosts, or of all hosts if `hosts` is empty. Return the former holders by host.
 
-    A lock of another owner is released only if `is_forced`. The user is asked first unless `is_sure`. Errors
-    are raised only after all other locks were released: for hosts that cannot be read, and for locks that
-    another owner holds."""
+    A lock of another owner is released only if `is_forced`. The user is asked first unless `is_sure`; if the user
+    refuses or cannot be asked, an error is raised and no lock is released. Other errors are raised only after all
+    other locks were released: for hosts that cannot be read, and for locks that another owner holds."""
     wanted = _selected_hosts(located.inventory, hosts)
     with connected(env, located, must_all=False) as session:
         from hvdocker.locks.held_locks import query_locks, release_locks_of

@@ -162,11 +162,11 @@ tell free
 class LockAnswer:
     """The answer of a host about its lock.
 
-    `state` is taken (by this run), held (by another run), free, unusable or unwritable. `holder` is the run
-    that holds the lock. `replaced_holder` is the stale holder whose lock this run took over. `reason` says why
-    the lock is unusable or unwritable. `disk` is the line of `df` for the folder if it is unwritable.
-    `sort_key` is (machine-id, address and port of sshd). Every client sorts hosts by it, whatever names its
-    inventory gives them."""
+    `state` is taken (by this run), held (by another run), free, unusable or unwritable. `holder` is the run that
+    holds the lock, None if it is free. `replaced_holder` is the stale holder whose lock this run took over, None if
+    there was none. `reason` says why the lock is unusable or unwritable. `disk` is the line of `df` for the folder
+    if it is unwritable. `sort_key` is (machine-id, address and port of sshd). Every client sorts hosts by it,
+    whatever names its inventory gives them."""
 
     state: str
     holder: Holder | None = None
@@ -183,26 +183,31 @@ class LockAnswer:
 def take_lock(claim: Claim, folder: str = LOCK_DIR, stale_s: int = STALE_S) -> Command:
     """Return a command that takes the lock if it is free, stale or already held by this claim.
 
-    The answer is taken, held, unusable or unwritable."""
+    A lock is stale if it was not renewed for `stale_s` seconds. The state of the answer is taken, held, unusable or
+    unwritable (see LockAnswer)."""
     return shell(_COMMON + _TAKE, folder, claim.token, claim.as_json().removeprefix("{"), str(stale_s))
 
 
 def beat_lock(token: str, folder: str = LOCK_DIR) -> Command:
     """Return a command that renews the lock if this token holds it.
 
-    The answer is taken if the lock was renewed, free if no run holds it, and otherwise held."""
+    The state of the answer is taken if the lock was renewed, free if no run holds it, unusable if the lock folder
+    cannot be read, and otherwise held."""
     return shell(_COMMON + _BEAT, folder, token)
 
 
 def release_lock(token: str, folder: str = LOCK_DIR) -> Command:
-    """Return a command that releases the lock if this token holds it.
+    """Return a command that releases the lock if this token holds it. A lock with another token is kept.
 
-    The answer is free, or held if another run holds the lock or the lock could not be released."""
+    The state of the answer is free; or held if another run holds the lock or the lock could not be released; or
+    unusable if the lock folder cannot be read."""
     return shell(_COMMON + _RELEASE, folder, token)
 
 
 def look_at_lock(folder: str = LOCK_DIR) -> Command:
-    """Return a command that reads the lock and changes nothing. The answer is held or free."""
+    """Return a command that reads the lock and changes nothing.
+
+    The state of the answer is held, free, or unusable if the lock folder cannot be read."""
     return shell(_COMMON + _LOOK, folder, "0")
 
 

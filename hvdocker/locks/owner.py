@@ -11,10 +11,9 @@ from hvdocker.observe.state import ClusterState, ContainerSeen
 
 
 def refuse_foreign_owner(inventory: Inventory, state: ClusterState, owner: str, is_forced: bool) -> None:
-    """Raise if a worker of this cluster belongs to another owner, unless `is_forced`.
+    """Raise an error if a worker of this cluster has another owner than `owner` (this user), unless `is_forced`.
 
-    Two users may have clusters of the same name by accident, because the default cluster name is the folder
-    name."""
+    Two users may have clusters of the same name by accident, because the default cluster name is the folder name."""
     owners = {worker.labels.get(names.LABEL_OWNER, owner) for worker in state.workers().values()} - {owner}
     if owners and not is_forced:
         raise HvdockerError(
@@ -24,7 +23,9 @@ def refuse_foreign_owner(inventory: Inventory, state: ClusterState, owner: str, 
 
 
 def refuse_foreign_job(master: ContainerSeen, workers: Iterable[ContainerSeen], owner: str, is_forced: bool) -> None:
-    """Raise if `owner` neither started the job nor owns one of its workers, unless `is_forced`."""
+    """Raise an error if `owner` (this user) neither started the job nor owns one of its workers, unless `is_forced`.
+
+    `master` and `workers` are the containers of the job."""
     owners = [container.labels.get(names.LABEL_OWNER, owner) for container in (master, *workers)]
     if owner not in owners and not is_forced:
         raise HvdockerError(f"the job {master.job} belongs to {owners[0]}", fix="stop it all the same with --force")

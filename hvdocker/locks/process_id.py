@@ -46,6 +46,6 @@ def _boot_and_pid_namespace() -> tuple[str, str]:
 
 
 def _start_ticks(number: str) -> str:
-    """Return the start time of the process in clock ticks since the boot."""
+    """Return the start time of a process in clock ticks since the boot. `number` is its PID, or `self`."""
     # The fields are split after the last ")": the program name before it may contain spaces and parentheses.
     return (_PROC / number / "stat").read_text().rpartition(")")[2].split()[19]

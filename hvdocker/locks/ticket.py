@@ -62,9 +62,10 @@ def waiting_tickets(tickets: Iterable[Ticket], cluster: str) -> list[Ticket]:
 
 
 def read_ticket(number: int, age_s: int, line: str, now: int) -> Ticket | None:
-    """Parse the content of a ticket file. Return None if hvdocker did not write it.
+    """Return the ticket with the content `line`. Return None if hvdocker did not write it, since any user can.
 
-    Any user of the host may have written the file. `now` is the host's clock in Unix seconds."""
+    `number` is the name of the ticket's file. `age_s` is the time since the ticket was renewed. `now` is the host's
+    clock in Unix seconds."""
     holder = read_holder(line, age_s, now)
     if not holder.is_named:
         return None

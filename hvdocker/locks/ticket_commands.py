@@ -136,24 +136,30 @@ class TicketAnswer:
 
 
 def join_queue(sign: TicketText, folder: str = QUEUE_DIR, dead_s: int = DEAD_S) -> Command:
-    """Return a command that creates a ticket with the next number and lists all living tickets."""
+    """Return a command that creates a ticket with the next number and lists all living tickets.
+
+    It also removes tickets that were not renewed for `dead_s` seconds. The state of the answer is present, or
+    unusable or unwritable if no ticket could be created (see TicketAnswer)."""
     return shell(_COMMON + _JOIN, folder, str(dead_s), sign.token, sign.as_json().removeprefix("{"))
 
 
 def renew_ticket(token: str, number: int, folder: str = QUEUE_DIR, dead_s: int = DEAD_S) -> Command:
     """Return a command that renews the ticket `number` if it has this token, and lists all living tickets.
 
-    The answer is present if the ticket was renewed, or gone."""
+    It also removes tickets that were not renewed for `dead_s` seconds. The state of the answer is present if the
+    ticket was renewed, and gone if there is no such ticket."""
     return shell(_COMMON + _RENEW, folder, str(dead_s), token, str(number))
 
 
 def leave_queue(token: str, number: int, folder: str = QUEUE_DIR) -> Command:
-    """Return a command that removes the ticket `number` if it has this token."""
+    """Return a command that removes the ticket `number` if it has this token. Otherwise it removes nothing."""
     return shell(_COMMON + _LEAVE, folder, str(DEAD_S), token, str(number))
 
 
 def list_tickets(clears: bool, folder: str = QUEUE_DIR, dead_s: int = DEAD_S) -> Command:
-    """Return a command that lists the living tickets. It removes the dead ones if `clears`."""
+    """Return a command that lists the living tickets: those that were renewed in the last `dead_s` seconds.
+
+    It removes the other tickets if `clears`."""
     return shell(_COMMON + _LIST, folder, str(dead_s), "1" if clears else "")
 
 

@@ -42,9 +42,10 @@ class EngineAnswers:
     other_containers: tuple[ContainerSeen, ...] = ()
 
     def engine(self, answer: ProbeAnswer) -> EngineSeen:
-        """Combine the engine's answers with those of the probe.
+        """Return the values of the engine, from its own answers and those of the probe.
 
-        The probe's value for the memory is preferred, so that it is the same whether `info` was asked for or not."""
+        The memory is the probe's value if there is one, so that it is the same whether the engine was asked for
+        `info` or not. Without `info`, the architecture is that of the image, or `?`."""
         memory_bytes = answer.number("memory", 0) * 1024
         if self.info is None:
             arch = self.image.architecture if self.image else "?"
@@ -76,7 +77,7 @@ def _runs_current_worker(image: ImageSeen | None, containers: Iterable[Container
 def see_own_and_other_containers(
     engine: APIClient, cluster: str
 ) -> tuple[tuple[ContainerSeen, ...], tuple[ContainerSeen, ...]]:
-    """Return this cluster's containers, and the containers of other clusters, from one engine call."""
+    """Return the containers of the cluster named `cluster`, and those of other clusters, from one engine call."""
     found = see_containers(engine)
     own = tuple(seen for seen in found if seen.cluster == cluster)
     return own, tuple(seen for seen in found if seen.cluster != cluster)
@@ -129,7 +130,7 @@ def security_options(info: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def see_image(engine: APIClient, reference: str) -> ImageSeen | None:
-    """Return the image with this name, or None if the engine does not have it."""
+    """Return the image with this tag or id, or None if the engine does not have it."""
     from docker.errors import ImageNotFound
 
     try:
@@ -150,8 +151,8 @@ def see_image(engine: APIClient, reference: str) -> ImageSeen | None:
 def see_controller(inventory: Inventory, with_images: bool) -> ClusterState:
     """Return a state without hosts, which has the image, engine and networks of the controller's own engine.
 
-    The controller's engine is asked only if the cluster is local or `with_images` is set. If it is not asked, or the
-    controller has no engine, these values are empty, and `controller_problem` says why there is none."""
+    The controller's engine is asked only if the cluster is local or `with_images` is set. Otherwise these values are
+    empty. They are also empty if the controller has no engine; then `controller_problem` says why."""
     if not inventory.is_local and not with_images:
         return ClusterState(hosts={})
     found = local_engine()
@@ -172,9 +173,10 @@ def see_controller(inventory: Inventory, with_images: bool) -> ClusterState:
 
 
 def see_images(links: Mapping[str, HostLink], references: Mapping[str, str]) -> dict[str, ImageSeen]:
-    """Return the images of several hosts, by host. `references` has the name of the image to look for on each host.
+    """Return the images of several hosts, by host. `references` has the tag or id of the image to look for on each
+    host.
 
-    Hosts that do not have their image are left out."""
+    Hosts that do not have their image are left out. Raises an error if a host does not answer."""
 
     def see(name: str) -> ImageSeen | None:
         with translating_errors(name, "looking at its images"):

@@ -48,11 +48,11 @@ class GpuSeen:
         return max(0, self.memory_mb - self.used_mb)
 
     def foreign_processes(self, own: Collection[str], busy_bytes: int = BUSY_BYTES) -> tuple[GpuProcess, ...]:
-        """Return the foreign processes that make this GPU busy. A process is foreign if it runs in no container of
-        `own`.
+        """Return the foreign processes that make this GPU busy, or nothing if it is not busy.
 
-        `own` has container ids. If the foreign processes together use less than `busy_bytes`, only those count whose
-        memory is unknown. Memory that belongs to no listed process (for example a desktop's) does not count."""
+        A process is foreign if it runs in no container of `own` (container ids). If the foreign processes together
+        use less than `busy_bytes`, only those count whose memory is unknown. Memory that belongs to no listed
+        process (for example a desktop's) does not count."""
         foreign = tuple(process for process in self.processes if process.container not in own)
         unknown = tuple(process for process in foreign if process.used_mb is None)
         if sum(process.used_mb or 0 for process in foreign) * MIB >= busy_bytes:

@@ -83,14 +83,16 @@ printf '%s\n' "$said" | { count=0
 
 
 def count_gpus() -> Command:
-    """Return a command that prints `count N`, the number of NVIDIA cards. If the driver hangs, N is 1."""
+    """Return a command that prints `count N`, the number of NVIDIA cards.
+
+    N is 0 if the host has no nvidia-smi, and 1 if the driver hangs."""
     return shell(_COUNT_SCRIPT, str(NVIDIA_SMI_TIMEOUT_S))
 
 
 def query_gpus(top: str = "") -> Command:
     """Return the command that prints the GPUs of a host and their processes, for `read_gpus`.
 
-    `top` is a prefix of /sys, with which a test can simulate a card on the PCI bus."""
+    `top` is a prefix of /sys, with which a test can simulate a card on the PCI bus. Normally it is empty."""
     return shell(_SCRIPT, str(NVIDIA_SMI_TIMEOUT_S), top)
 
 
@@ -207,7 +209,7 @@ def _devices(cards: Iterable[_Card], slices: Mapping[str, list[tuple[str, str]]]
 
 
 def _with_processes(gpus: Iterable[GpuSeen], answer: ProbeAnswer) -> tuple[GpuSeen, ...]:
-    """Return the GPUs with their processes.
+    """Return the GPUs with their processes, which are read from `answer`, the output of `query_gpus`.
 
     The driver lists processes by card. So a process on a card in MIG mode is added to every slice of that card."""
     programs: dict[str, list[GpuProcess]] = {}

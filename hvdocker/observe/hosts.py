@@ -63,7 +63,7 @@ def partial_state(
 
 
 def cluster_state(inventory: Inventory, hosts: Mapping[str, HostSeen], with_images: bool) -> ClusterState:
-    """Combine hosts that were observed before with the state of the controller.
+    """Combine `hosts`, which were observed before, with the state of the controller, which is observed now.
 
     `with_images`: also look for the cluster's image on the controller."""
     return replace(see_controller(inventory, with_images), hosts=_in_inventory_order(inventory, hosts))
@@ -72,7 +72,8 @@ def cluster_state(inventory: Inventory, hosts: Mapping[str, HostSeen], with_imag
 def refresh_state(inventory: Inventory, links: Mapping[str, HostLink], before: ClusterState) -> ClusterState:
     """Observe again what other users may have changed meanwhile: containers, the image and listening ports.
 
-    All other facts about a host are taken from `before`. `up` calls this if it got its locks without waiting."""
+    All other facts about a host are taken from `before`. `up` calls this if it got its locks without waiting. Raises
+    an error if a host does not answer."""
 
     def look(name: str) -> HostSeen:
         link = links[name]
@@ -90,7 +91,7 @@ def refresh_state(inventory: Inventory, links: Mapping[str, HostLink], before: C
 def refresh_containers(inventory: Inventory, links: Mapping[str, HostLink], before: ClusterState) -> ClusterState:
     """Observe only the containers again, with one engine call per host. Their labels say which jobs hold slots.
 
-    All other facts about a host are taken from `before`."""
+    All other facts about a host are taken from `before`. Raises an error if a host does not answer."""
 
     def look(name: str) -> HostSeen:
         with translating_errors(name, "looking at its containers"):
@@ -122,7 +123,7 @@ def count_gpus_on_hosts(links: Mapping[str, HostLink]) -> Mapping[str, int]:
 
 
 def see_gpus(link: HostLink) -> GpuAnswer:
-    """Query nvidia-smi on a host. If it does not answer in time, the driver may hang, and the error is HUNG_ERROR."""
+    """Query nvidia-smi on a host. If it does not answer in time, `error` of the result is HUNG_ERROR."""
     try:
         return read_gpus(link.run(query_gpus(), timeout_s=GPU_TIMEOUT_S).text)
     except CommandTimeout:
@@ -132,10 +133,10 @@ def see_gpus(link: HostLink) -> GpuAnswer:
 def _probe_and_ask_engine(
     inventory: Inventory, link: HostLink, with_gpus: bool, beside: ThreadPoolExecutor
 ) -> tuple[ProbeAnswer, EngineAnswers, Future[GpuAnswer] | None]:
-    """Probe the host, ask its engine, and start the GPU query. The third result is None if there are no GPUs to
-    query.
+    """Probe the host, ask its engine, and start the GPU query in the thread pool `beside`.
 
-    To save time, the engine is asked at its usual socket while the probe still looks for the actual socket. If the
+    The third result is the GPU query under way. It is None if the host has no nvidia-smi or `with_gpus` is False. To
+    save time, the engine is asked at its usual socket while the probe still looks for the actual socket. If the
     actual socket is another one, the engine is asked again."""
     guess = beside.submit(ask_engine, link, inventory)
     answer = _probe(link, inventory)
@@ -182,7 +183,7 @@ def _with_gpus(seen: HostSeen, found: GpuAnswer) -> HostSeen:
 
 
 def _listening_ports(link: HostLink, inventory: Inventory, seen: Iterable[ContainerSeen]) -> frozenset[int]:
-    """Return the TCP ports on which processes of the host listen.
+    """Return the TCP ports on which processes of the host listen. `seen` are the cluster's containers on the host.
 
     If the host's own worker runs on the cluster's port, no other process can hold that port. Then only that port is
     returned, without asking the host."""
@@ -197,7 +198,8 @@ def _listening_ports(link: HostLink, inventory: Inventory, seen: Iterable[Contai
 def find_engine(link: HostLink) -> None:
     """Find out how the host's engine is reached (socket or sudo) and store that in the link.
 
-    For callers that need the engine but no other fact about the host."""
+    For callers that need the engine but no other fact about the host. Raises HostUnfit if the engine cannot be
+    reached. Does nothing if the link is not an SshLink, as in a local cluster."""
     if isinstance(link, SshLink):
         link.use_engine(choose_engine_access(_run_probe(link, "", []), link))
 
@@ -234,7 +236,7 @@ def _missing_tools_error(tools: list[str]) -> HostUnfit:
 def choose_engine_access(answer: ProbeAnswer, link: SshLink) -> EngineAccess:
     """Choose the engine's socket if this user may open it, else the docker CLI through passwordless sudo.
 
-    Raises HostUnfit if neither is possible."""
+    `answer` is that of the probe. Raises HostUnfit if neither is possible."""
     sockets = answer.all("socket")
     for line in sockets:
         verdict, _, path = line.partition(" ")
@@ -268,7 +270,9 @@ def _free_bytes(link: HostLink, answer: ProbeAnswer, info: Mapping[str, Any] | N
 
 
 def _required_number(answer: ProbeAnswer, key: str) -> int:
-    """Return a number that the probe always prints. A default would be wrong: user 0 is root."""
+    """Return a number that the probe always prints, such as the one with the key `uid`. Raises HostUnfit without it.
+
+    A default value would be wrong: user 0 is root."""
     number = answer.number(key, -1)
     if number < 0:
         said = f"{key}: {answer.values.get(key, 'missing')}"
@@ -290,7 +294,9 @@ def _kilobytes(answer: ProbeAnswer, key: str) -> int | None:
 
 
 def _denied_error(socket: str, sudo_said: str, host: str) -> HostUnfit:
-    """Return the error for a user who may not open the engine's socket. `sudo_said` is why sudo refused."""
+    """Return the error for a user who may not open the engine's socket.
+
+    `sudo_said` is the message with which sudo refused, or empty if the host has no sudo."""
     what = "this user may not open the Docker socket"
     fix = "on the host: sudo usermod -aG docker $USER (or allow passwordless sudo), then log in again"
     if "tty" in sudo_said:

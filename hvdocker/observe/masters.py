@@ -62,7 +62,8 @@ def master_facts(inspected: Mapping[str, Any]) -> dict[str, object]:
     """Return the facts about a job that are lost with its master: labels, times and exit code.
 
     They are stored with a fetched log as master.json, so that `jobs` can list the job after its container is gone.
-    Values of `inspected` are `Any` because they come from parsed JSON."""
+    `inspected` is the engine's answer about the master (`docker inspect`). Its values are `Any` because they come
+    from parsed JSON."""
     state = inspected["State"]
     labels = inspected["Config"].get("Labels") or {}
     is_living = bool(state["Running"])
@@ -76,7 +77,9 @@ def master_facts(inspected: Mapping[str, Any]) -> dict[str, object]:
 
 
 def _unix_seconds(text: str) -> float | None:
-    """Read a time like `2024-05-04T03:02:01.123456789Z`. Return None for "never", which engines write as year 1."""
+    """Read a time like `2024-05-04T03:02:01.123456789Z` and return it in Unix seconds.
+
+    Return None for text that is no time, and for "never", which engines write as year 1."""
     try:
         found = datetime.strptime(text[:19], "%Y-%m-%dT%H:%M:%S").replace(tzinfo=timezone.utc)
     except ValueError:

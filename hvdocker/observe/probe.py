@@ -71,10 +71,10 @@ echo "done"
 
 
 def probe(cluster: str, host: str, paths: Iterable[str]) -> Command:
-    """Return the command of the probe. It also reports which of `paths` do not exist on the host, and which
-    the SSH user may not read.
+    """Return the command of the probe. `read_probe` parses its output.
 
-    `host` is the name of the host, after which its folder inside the cluster's folder is named."""
+    The probe also reports which of `paths` do not exist on the host, and which the SSH user may not read. `host` is
+    the name of the host, after which its folder inside the folder of `cluster` is named."""
     return shell(_SCRIPT, cluster, host, "/var/lib", *paths)
 
 
@@ -93,7 +93,7 @@ class ProbeAnswer:
         return int(text) if text.isdigit() else default
 
     def all(self, key: str) -> list[str]:
-        """Return all values of a key that may occur on several lines."""
+        """Return all values of a key that may occur on several lines. The list is empty if the key does not occur."""
         return self.lists.get(key, [])
 
     @property
@@ -162,12 +162,14 @@ look
 def port_holder(port: int) -> Command:
     """Return a command that prints `pid N: command line` of the process that listens on the port.
 
-    The command prints nothing if the user may not see that process."""
+    The command prints nothing if no process listens, or if the user may not see that process."""
     return shell(_PORT_HOLDER_SCRIPT, str(port))
 
 
 def docker_arch(machine: str) -> str:
-    """Convert the CPU architecture that engines report (`x86_64`, as uname) to the name that images use (`amd64`)."""
+    """Convert the CPU architecture that engines report (`x86_64`, as uname) to the name that images use (`amd64`).
+
+    Any other name is returned unchanged."""
     known: Mapping[str, str] = {
         "x86_64": "amd64", "aarch64": "arm64", "armv7l": "arm", "ppc64le": "ppc64le", "s390x": "s390x",
         "i686": "386", "i386": "386",

@@ -79,7 +79,8 @@ class ContainerSeen:
 
     @property
     def requirements_key(self) -> str | None:
-        """The key of the requirements (Python packages) that are installed in the container's image, or None.
+        """The key of the requirements (Python packages) that are installed in the container's image. None without
+        any.
 
         It is a label of the image, which the container inherits."""
         return self.labels.get(names.LABEL_REQUIREMENTS)
@@ -114,7 +115,9 @@ class ContainerSeen:
 
     @property
     def joined_share(self) -> Share:
-        """The slots and GPUs of this worker's host that the job it joined uses."""
+        """The slots and GPUs of this worker's host that a job got when the worker joined it while the job ran.
+
+        It has no slots if the worker joined no job."""
         told = self.labels.get(names.LABEL_SHARE, "")
         slots = int(told) if told.isdecimal() else 0
         return Share(self.host, slots, self.devices[:slots])
@@ -148,10 +151,11 @@ class ImageSeen:
 
 
 def image_content(inspected: Mapping[str, Any]) -> str:
-    """Return a hash of the architecture, the layers and the settings that decide how a container runs.
+    """Return a hash of an image: of its architecture, its layers and the settings that decide how a container runs.
 
-    The hash of an image is equal on every engine. Settings without a value are ignored, because some engines leave
-    them out and others write them as null or empty. Values are `Any` because they come from parsed JSON."""
+    `inspected` is an engine's answer about the image. The hash is equal on every engine. Settings without a value
+    are ignored, because some engines leave them out and others write them as null or empty. Values are `Any` because
+    they come from parsed JSON."""
     config = inspected.get("Config") or {}
     kept = {name: config[name] for name in _CONFIG_KEYS if config.get(name)}
     whole = {
@@ -165,7 +169,9 @@ def image_content(inspected: Mapping[str, Any]) -> str:
 
 
 def image_layers(inspected: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the digests of the uncompressed layers. Values are `Any` because they come from parsed JSON."""
+    """Return the digests of the uncompressed layers of an image. `inspected` is an engine's answer about the image.
+
+    Values are `Any` because they come from parsed JSON."""
     return tuple((inspected.get("RootFS") or {}).get("Layers") or ())
 
 
@@ -195,9 +201,10 @@ class HostSeen:
     `gpu_error` says why nothing is known about the GPUs, though the host should have some. `gpu_notes` are texts
     about cards that cannot be used. `reached_at` is the host's address to which the controller connected.
     `missing_paths` are mount sources that do not exist, `unreadable_paths` those that the SSH user may not read.
-    `boot_id` is the kernel's id of this boot. `free_bytes` is the space for images. `cluster_dir` is the
-    cluster's folder on the host, None if there is none. `job_folders` are the names of the job folders in it.
-    `needs_sudo` means that the engine is reached only through sudo."""
+    `boot_id` is the kernel's id of this boot. `free_bytes` is the space for images, `home_free_bytes` the space in
+    the home, None if unknown. `cluster_dir` is the cluster's folder on the host, None if there is none.
+    `job_folders` are the names of the job folders in it. `needs_sudo` means that the engine is reached only through
+    sudo."""
 
     name: str
     uid: int
@@ -259,7 +266,8 @@ class ClusterState:
     """The observed state of a cluster. `hosts` are in the inventory's order.
 
     `network`, `controller_image` and `controller_engine` come from the controller's own engine (see
-    `see_controller`). `controller_problem` says why that engine could not be asked."""
+    `see_controller`). `controller_problem` says why that engine could not be asked. It is empty if it was asked or
+    is not needed."""
 
     hosts: Mapping[str, HostSeen]
     network: NetworkSeen = NetworkSeen()
@@ -279,7 +287,7 @@ class ClusterState:
         return sorted(by_id.values(), key=lambda c: c.created, reverse=True)
 
     def host_of(self, container: ContainerSeen) -> str:
-        """Return the name of the host whose engine has the container.
+        """Return the name of the host whose engine has the container. The container must be one of this state.
 
         If several hosts share the engine (a local cluster), the container's host label decides."""
         ids = {name: {one.id for one in host.containers} for name, host in self.hosts.items()}

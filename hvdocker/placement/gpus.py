@@ -42,9 +42,9 @@ class CpuSlots:
 class HostGpus:
     """The GPUs of one host, or its processor slots if it has no GPUs.
 
-    `host` is the `host:` of the inventory. `uses` has one entry for each GPU. `notes` are about GPU cards that
-    cannot be used. `containers` are hvdocker's containers on the host, of all clusters, by id. `error` says why
-    the host's GPUs are unknown, or is None."""
+    `host` is the `host:` of the inventory. `uses` has one entry for each GPU. `cpu_slots` is None if the host has GPU
+    cards or its GPUs are unknown. `notes` are about GPU cards that cannot be used. `containers` are hvdocker's
+    containers on the host, of all clusters, by id. `error` says why the host's GPUs are unknown, or is None."""
 
     name: str
     host: str
@@ -87,13 +87,15 @@ class GpuReport:
 
 
 def gpus(env: Env, located: Located, accept_new: bool = False) -> GpuReport:
-    """Observe the hosts once. A host that cannot be reached or used becomes an error in the report."""
+    """Observe the hosts once and return the report. A host that cannot be reached or used does not raise; it has an
+    `error` in the report. `accept_new` trusts unknown host keys without asking."""
     with connected(env, located, accept_new, must_all=False) as session:
         return _GpuObserver(env, located.inventory, session).take_report()
 
 
 def watch_gpus(env: Env, located: Located, accept_new: bool = False, every_s: float = 2.0) -> Iterator[GpuReport]:
-    """Yield a new report every `every_s` seconds, on connections that stay open, until the caller stops."""
+    """Yield a new report every `every_s` seconds, on connections that stay open, until the caller stops. The other
+    parameters are those of `gpus`."""
     with connected(env, located, accept_new, must_all=False) as session:
         looker = _GpuObserver(env, located.inventory, session)
         while True:
@@ -124,9 +126,11 @@ class _GpuObserver:
         return gpu_report(self.inventory, state, {**self.session.failed, **outcomes.failed})
 
     def _with_last_error(self, seen: HostSeen, now: float, still: set[str]) -> HostSeen:
-        """Return `seen` with the last GPU error if the host's GPUs were not queried this time (host in `still`).
+        """Return `seen` with the host's last GPU error if its GPUs were not queried this time. `still` are the hosts
+        that were not queried, because their query failed shortly before.
 
-        For a host that was queried, record its new error, or forget the old one if the query succeeded."""
+        For a host that was queried, record its new error with the time `now`, or forget the old error if the query
+        succeeded, and return `seen` unchanged."""
         if seen.name in still:
             return replace(seen, gpu_error=self.last_errors[seen.name][1])
         if seen.gpu_error:
@@ -137,7 +141,8 @@ class _GpuObserver:
 
 
 def gpu_report(inventory: Inventory, state: ClusterState, failed: Mapping[str, HvdockerError]) -> GpuReport:
-    """Return the report of an observed state.
+    """Return the report of an observed state, with every host of the inventory. GPUs that several hosts of a local
+    cluster share are listed at the first of them.
 
     `failed` maps each host that could not be observed to its error."""
     jobs = job_leases(state.hosts.values())

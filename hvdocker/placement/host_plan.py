@@ -13,9 +13,10 @@ from hvdocker.observe.state import HostSeen
 class HostPlan:
     """What the planner decided for the containers of one host.
 
-    The sshd of the host's worker listens at `address` and `port`. `devices` are the UUIDs of the GPUs that the
-    worker holds for the cluster. `workers_on_machine` is the number of workers on the same machine; it is more
-    than 1 only in a local cluster."""
+    The sshd of the host's worker listens at `address` and `port`. `uid` and `gid` are the user of the containers.
+    `folder` is the cluster's folder on the host. `devices` are the UUIDs of the GPUs that the worker holds for the
+    cluster. `workers_on_machine` is the number of workers on the same machine; it is more than 1 only in a local
+    cluster. `request_label` is the request that the cluster was created for (`up -np 6`), empty without one."""
 
     host: Host
     seen: HostSeen
@@ -37,7 +38,8 @@ class HostPlan:
 
     @property
     def groups(self) -> tuple[int, ...]:
-        """The supplementary groups of the container's user: those of the SSH user, if they are the same user."""
+        """The supplementary groups of the containers' user: those of the SSH user if the containers run as that user
+        and not as root, else none."""
         return self.seen.groups if self.uid == self.seen.uid and self.uid != 0 else ()
 
     @property

@@ -26,7 +26,7 @@ class Lease:
     container: str
 
     def __str__(self) -> str:
-        """Return the text that completes the sentence `held by …`."""
+        """Return the text that completes the sentence `held by …`, for messages and tables."""
         whose = f" of {self.owner}" if self.owner else ""
         return f"{self.job or f'the cluster {self.cluster}'}{whose}"
 
@@ -64,9 +64,9 @@ def gpu_uses(
 ) -> tuple[GpuUse, ...]:
     """Return the leases and foreign processes of every GPU of a host.
 
-    `jobs` are the leases of jobs on all hosts (`job_leases`). They are needed because a job's label is on its
-    master, which runs on only one of the job's hosts. Without `jobs`, only the masters on this host count.
-    Foreign processes count if they together use at least `busy_bytes` of memory."""
+    `jobs` are the leases of jobs on all hosts by UUID, from `job_leases`. They are needed because a job's label is on
+    its master, which runs on only one of the job's hosts. If `jobs` is None, only the masters on this host count.
+    Processes outside of the holding clusters count as foreign if they together use at least `busy_bytes` of memory."""
     known = (*seen.containers, *seen.other_containers)
     workers = _worker_leases(known)
     jobs = job_leases((seen,)) if jobs is None else jobs
@@ -74,7 +74,8 @@ def gpu_uses(
 
 
 def _slices_of_card(gpu: GpuSeen, gpus: Iterable[GpuSeen]) -> list[str]:
-    """Return the UUIDs of all MIG slices of the GPU's card, including `gpu` itself."""
+    """Return the UUIDs of all MIG slices of the card that `gpu` is a slice of, including `gpu` itself. For a GPU that
+    is not divided into slices, return only its own UUID. `gpus` are all GPUs of the host."""
     return [one.uuid for one in gpus if one is gpu or (gpu.parent and one.parent == gpu.parent)]
 
 

@@ -15,11 +15,11 @@ LeasesByDevice = Mapping[str, tuple[Lease, ...]]
 
 
 def offers_to_cluster(inventory: Inventory, state: ClusterState) -> list[Offer]:
-    """Return the slots that the cluster may take on every observed host.
+    """Return the slots that the cluster may take on every observed host, one offer (free and held slots) per host.
 
-    A host with GPUs offers the GPUs that the cluster already holds and the unused GPUs. A host without GPUs
-    offers all its processor slots, even if other clusters use them too: an idle worker costs nothing, and the
-    labels of other clusters use their own names for the hosts."""
+    A host with GPUs offers the GPUs that the cluster already holds and the unused GPUs. A host without GPUs offers all
+    its processor slots, even if other clusters use them too: an idle worker costs nothing, and the labels of other
+    clusters use their own names for the hosts."""
     seen = {host.name: state.hosts[host.name] for host in inventory.hosts if host.name in state.hosts}
     if inventory.is_local:
         return _local_offers(inventory, seen)
@@ -37,7 +37,8 @@ def _host_offer(inventory: Inventory, host: Host, seen: HostSeen, jobs: LeasesBy
 
 
 def _takeable_slots(inventory: Inventory, host: Host, uses: Sequence[GpuUse]) -> tuple[Slot, ...]:
-    """Return the GPUs that the cluster may take on this host, at most as many as the host's `slots:`.
+    """Return the GPUs that the cluster may take on this host, at most as many as the host's `slots:`. `uses` are the
+    GPUs of the host with their holders.
 
     GPUs that the cluster already holds are preferred, so that the cluster keeps them."""
     free = [use for use in uses if _is_takeable(inventory, use)]
@@ -69,10 +70,11 @@ def _lease_of_other_cluster(inventory: Inventory, use: GpuUse) -> Lease | None:
 
 
 def _local_offers(inventory: Inventory, seen: Mapping[str, HostSeen]) -> list[Offer]:
-    """Return the offers of a local cluster, whose workers share one machine.
+    """Return the offers (free slots) of a local cluster, whose workers share one machine, one for each worker in
+    `seen`.
 
-    The free GPUs are divided among the workers. If there are fewer free GPUs than workers, no GPU is used and
-    every worker offers processor slots."""
+    The free GPUs are divided among the workers. If there are fewer free GPUs than workers, no GPU is used and every
+    worker offers processor slots."""
     if not seen:
         return []
     first = next(iter(seen.values()))
@@ -90,10 +92,10 @@ def _local_offers(inventory: Inventory, seen: Mapping[str, HostSeen]) -> list[Of
 
 
 def offers_to_job(inventory: Inventory, state: ClusterState, placed: Mapping[str, HostPlan]) -> list[Offer]:
-    """Return the slots that each worker of the cluster can offer to a new job. `placed` are the cluster's hosts.
+    """Return the free and held slots of each worker of the cluster for a new job. `placed` are the cluster's hosts.
 
-    Slots of running jobs are held, as the labels of the jobs' masters say. A GPU of this cluster also counts as
-    held if another cluster holds it too or a foreign process uses it."""
+    Slots of running jobs are held, as the labels of the jobs' masters say. A GPU of this cluster also counts as held
+    if another cluster holds it too or a foreign process uses it."""
     return [_worker_offer(inventory, state, place) for place in placed.values()]
 
 
@@ -131,10 +133,11 @@ def _slots_held_by_jobs(state: ClusterState, host: str) -> tuple[HeldSlots, ...]
 
 
 def _job_devices(state: ClusterState, place: HostPlan) -> dict[str, str]:
-    """Return the running job that holds each GPU of the host, as text, by the UUID of the GPU.
+    """Return which running job holds each GPU of the host `place`: the UUID of the GPU maps to text such as
+    `mnist-4kq2 of kim`. GPUs that no job holds are left out.
 
-    A job that an earlier version of hvdocker started records only the number of its slots on the host. It
-    counts as holding that many of the worker's first GPUs."""
+    A job that an earlier version of hvdocker started records only the number of its slots on the host. It counts as
+    holding that many of the worker's first GPUs."""
     held: dict[str, str] = {}
     for master in state.running_jobs():
         for share in state.placement_of(master).shares:

@@ -39,10 +39,10 @@ class ClusterScope:
 
 
 def current_scope(inventory: Inventory, state: ClusterState) -> ClusterScope:
-    """Return the scope that the labels of the existing workers describe.
+    """Return the scope (hosts with their slots and GPUs) that the labels of the existing workers describe.
 
-    If the cluster was created for a request (`up -np 6`), only hosts with a worker are in the scope. Otherwise
-    a host without a worker is in the scope too, with all slots that it offers."""
+    If the cluster was created for a request (`up -np 6`), only hosts with a worker are in the scope. Otherwise a host
+    without a worker is in the scope too, with all slots that it offers."""
     workers = state.workers()
     asked = scope_label_of_cluster(state)
     if asked:
@@ -57,7 +57,8 @@ def current_scope(inventory: Inventory, state: ClusterState) -> ClusterScope:
 
 
 def scope_with_other_hosts(inventory: Inventory, state: ClusterState) -> ClusterScope:
-    """Return the current scope, plus the hosts that are not part of the cluster with all slots that they offer."""
+    """Return the current scope (hosts with their slots and GPUs), and in addition every other observed host of the
+    inventory with all slots that it offers to the cluster."""
     inside = current_scope(inventory, state)
     offers = offers_to_cluster(inventory, state)
     return replace(
@@ -66,10 +67,10 @@ def scope_with_other_hosts(inventory: Inventory, state: ClusterState) -> Cluster
 
 
 def full_scope(inventory: Inventory, state: ClusterState) -> ClusterScope:
-    """Return the scope of `up` without a request: all free slots of all hosts.
+    """Return the scope (hosts with their slots and GPUs) of `up` without a request: all free slots of all hosts.
 
-    Hosts on which a job runs keep the slots and GPUs that they have. Raises if a host with GPUs has no usable
-    or no free GPU, or fewer GPUs than its `slots:`."""
+    Hosts on which a job runs keep the slots and GPUs that they have. Raise HostUnfit or NotEnoughSlots if a host with
+    GPUs has no usable or no free GPU, or fewer GPUs than its `slots:`."""
     if inventory.is_local and state.running_jobs():
         # All workers share the GPUs of one machine, so one worker's share cannot change without the others.
         return replace(current_scope(inventory, state), request_label="")
@@ -82,11 +83,12 @@ def full_scope(inventory: Inventory, state: ClusterState) -> ClusterScope:
 def requested_scope(
     inventory: Inventory, state: ClusterState, request: SlotRequest, links: Mapping[frozenset[str], float]
 ) -> ClusterScope:
-    """Return the scope for the requested slots. Raises NotEnoughSlots if they are not free.
+    """Return the scope (hosts with their slots and GPUs) for the requested slots. Raise NotEnoughSlots if they are not
+    free.
 
-    If the labels of the workers show that the cluster was created for the same request, and no slot is missing,
-    the current scope is returned. So a second `up -np 6` changes nothing. `links` are the measured speeds of
-    pairs of hosts in bits per second."""
+    If the labels of the workers show that the cluster was created for the same request, and no slot is missing, the
+    current scope is returned. So a second `up -np 6` changes nothing. `links` are the measured speeds of pairs of
+    hosts in bits per second."""
     words = label_for_request(request)
     offers = _offers_for_request(inventory, state, request)
     if _is_request_met(inventory, state, words, offers):
@@ -139,8 +141,9 @@ def is_complete(inventory: Inventory, state: ClusterState) -> bool:
 def _is_request_met(inventory: Inventory, state: ClusterState, words: str, offers: Sequence[Offer]) -> bool:
     """Whether the existing workers were created for this request, have all its slots, and can keep their GPUs.
 
-    `words` is the label of the request. A request without a number of slots counts as met only while a job
-    runs; otherwise it is placed again, so that the cluster may grow."""
+    `words` is the label of the request (`label_for_request`). `offers` are the slots that the cluster may take. A
+    request without a number of slots counts as met only while a job runs; otherwise it is placed again, so that the
+    cluster may grow."""
     workers = state.workers()
     labels = {scope_label_of_worker(worker) for worker in workers.values()}
     if len(labels) != 1 or without_slot_count(label := labels.pop()) != words:
@@ -154,9 +157,9 @@ def _is_request_met(inventory: Inventory, state: ClusterState, words: str, offer
 
 
 def _share_of(inventory: Inventory, worker: ContainerSeen) -> Share:
-    """Return the slots and GPUs that the worker holds according to its labels.
+    """Return the share (slots and GPUs) that the worker holds according to its labels.
 
-    A worker without GPUs that was not created for a request has the host's `slots:` of the inventory."""
+    A worker without GPUs that was not created for a request has the host's `slots:` of the inventory, by default 1."""
     if devices := worker.devices:
         return Share(worker.host, len(devices), devices)
     told = worker.labels.get(names.LABEL_SLOTS, "")

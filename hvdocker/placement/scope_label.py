@@ -17,7 +17,8 @@ from hvdocker.placement.slots import SlotRequest
 
 
 def label_for_request(request: SlotRequest) -> str:
-    """Return the label of a request. If the request has no number of slots, `with_slot_count` adds it later."""
+    """Return the worker label of a request, such as `{"np":6}`. If the request has no number of slots (no `-np`, no
+    `-H`), the caller adds the number of placed slots with `with_slot_count`."""
     gpu = request.gpu and {key: value for key, value in vars(request.gpu).items() if value}
     return _to_json(
         {
@@ -32,7 +33,8 @@ def label_for_request(request: SlotRequest) -> str:
 
 
 def with_slot_count(words: str, slots: int) -> str:
-    """Return the label `words` with the number of placed slots (key `got`), so that lost slots are noticed.
+    """Return the request label `words` with the number of placed slots (key `got`), so that lost slots are noticed
+    later.
 
     A label whose request already has a number of slots (`-np`, `-H`) is returned unchanged."""
     asked = _from_json(words)
@@ -50,7 +52,8 @@ def has_slot_count(words: str) -> bool:
 
 
 def expected_slots(label: str) -> int | None:
-    """Return how many slots all workers with this label should have together, or None if the label has no number."""
+    """Return how many slots all workers with this request label should have together. Return None if the label has no
+    number or is not readable."""
     asked = _from_json(label)
     return _requested_slots(asked) or _int_or_none(asked.get("got"))
 
@@ -60,14 +63,15 @@ def scope_label_of_worker(worker: ContainerSeen) -> str:
 
 
 def scope_label_of_cluster(state: ClusterState) -> str:
-    """Return the request label of the cluster's workers.
+    """Return the request label of the cluster's workers: the first label that is not empty.
 
-    The label is empty if `up` created the workers without a request, or if there are none."""
+    Return empty text if `up` created the workers without a request, or if there are no workers."""
     return next(filter(None, (scope_label_of_worker(worker) for worker in state.workers().values())), "")
 
 
 def up_command(label: str) -> str:
-    """Return the `hvdocker up` command with the flags of the request in the label. It restores lost workers."""
+    """Return the `hvdocker up` command with the flags of the request in the label, such as `hvdocker up -np 6`.
+    Messages suggest it to restore lost workers."""
     asked = _from_json(label)
     gpu, exact = _dict_or_empty(asked.get("gpu")), _dict_or_empty(asked.get("exact"))
     memory = f":{gpu['memory_mb']}MB" if gpu.get("memory_mb") else ""

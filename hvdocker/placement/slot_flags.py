@@ -29,7 +29,8 @@ class SlotFlags:
 
 
 def check_slot_flags(wanted: SlotFlags) -> None:
-    """Raise UsageProblem for wrong flags. This needs no inventory, so it can run before any host is contacted."""
+    """Raise UsageProblem for flags that are wrong in any cluster: `-np` below 1, an unknown strategy, a malformed
+    `--gpu`, or `-H` together with `--strategy`. This needs no inventory, so it can run before any host is contacted."""
     if wanted.np is not None and wanted.np < 1:
         raise UsageProblem(f"-np should be at least 1, got {wanted.np}")
     if wanted.strategy and wanted.strategy not in STRATEGIES:
@@ -41,10 +42,10 @@ def check_slot_flags(wanted: SlotFlags) -> None:
 
 
 def slot_request(wanted: SlotFlags, inventory: Inventory, addresses: Mapping[str, str] = {}) -> SlotRequest:
-    """Return the request that the flags describe. Raises UsageProblem for wrong flags and for unknown hosts.
+    """Return the request that the flags describe. Raise UsageProblem for wrong flags and for unknown hosts.
 
-    `addresses` maps host names to training addresses. Flags may name a host by its name, its training address,
-    or its `host:` in the inventory."""
+    Flags may name a host by its name, its training address, or its `host:` in the inventory. `addresses` maps the
+    names of the cluster's hosts to their training addresses, as far as they are known; it may be empty."""
     check_slot_flags(wanted)
     names = [host.name for host in inventory.hosts]
     aliases = {address: name for name, address in addresses.items()}
@@ -66,10 +67,11 @@ def slot_request(wanted: SlotFlags, inventory: Inventory, addresses: Mapping[str
 
 
 def _localhost_head(text: str, exact: tuple[Share, ...], names: list[str]) -> str:
-    """Return the host that `-H` calls `localhost`, or an empty string if there is none.
+    """Return the host that `-H` calls `localhost`, or an empty string if `-H` does not use this word or a host has
+    this name.
 
-    This host becomes the head, however many slots it has, because `localhost` means the host of the launcher.
-    `text` is the value of `-H`, and `exact` its parsed shares (slots of each host)."""
+    This host becomes the head, however many slots it has, because `localhost` means the host of the launcher. `text`
+    is the value of `-H`, and `exact` its parsed shares (slots of each host). `names` are the inventory's hosts."""
     words = [part.strip().rpartition(":")[0] for part in text.split(",")]
     if LOCALHOST not in words or LOCALHOST in names:
         return ""

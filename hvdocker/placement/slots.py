@@ -14,8 +14,8 @@ STRATEGIES = ("pack", "spread", "balanced")
 class Slot:
     """A place for one rank on a host.
 
-    `device` is the UUID of a GPU or of a MIG slice, empty for a processor slot. `model` and `memory_mb` describe
-    the GPU."""
+    `device` is the UUID of a GPU or of a MIG slice, empty for a processor slot. `model` and `memory_mb` describe the
+    GPU; `memory_mb` is None if it is unknown."""
 
     device: str = ""
     model: str = ""
@@ -42,8 +42,8 @@ class Offer:
     """The slots of a host that a cluster or a job could use.
 
     `free` are the free slots, in the order in which they are assigned. `held_slots` are the others, with their
-    holders. `has_gpus` says that the host has GPUs. It has to be set if all GPUs are held; otherwise
-    `offers_gpus` finds GPUs among the free slots."""
+    holders. `has_gpus` says that the host has GPUs. The maker of an offer must set it if all GPUs are held, because
+    `offers_gpus` otherwise finds GPUs only among the free slots."""
 
     host: str
     free: tuple[Slot, ...] = ()

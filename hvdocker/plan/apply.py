@@ -30,14 +30,16 @@ def _no_fetch(job: str) -> None:
 
 
 def _no_guard() -> None:
-    """Do nothing: the guard of a run that never has to stop because of a lost lock."""
+    """Do nothing: the default `guard` of a Context, for a run that never has to stop because of a lost lock."""
 
 
 @dataclass
 class Context:
-    """What the steps of one run share. `undo` records how to undo what was created, newest last. `results` has
-    results that the steps of a stage and its `prepare` leave for each other. `lock` protects what the threads of
-    all hosts change. `secrets` are kept here, in memory, and nowhere else. `fetch` fetches the outputs of a job."""
+    """What the steps of one run share. `links` has the open connection to each host. `listener` gets the progress.
+    `template` is the template of the workers' SSH configuration. `undo` records how to undo what was created, newest
+    last. `results` has results that the steps of a stage and its `prepare` leave for each other. `lock` protects what
+    the threads of all hosts change. `cancelled` is set after Ctrl-C. `secrets` are kept here, in memory, and nowhere
+    else. `fetch` fetches the outputs of a job; by default it raises NotImplementedError."""
 
     inventory: Inventory
     links: Mapping[str, HostLink]
@@ -60,7 +62,8 @@ class Context:
     _made_once: dict[str, str] = field(default_factory=dict)
 
     def link(self, host: str) -> HostLink:
-        """Return the link to a host; CONTROLLER is this machine."""
+        """Return the link to a host. For the name CONTROLLER, return a link to this machine, on which commands run
+        locally."""
         if host != CONTROLLER:
             return self.links[host]
         with self.lock:
@@ -72,15 +75,16 @@ class Context:
         return self.link(host).engine()
 
     def once(self, what: str, make: Callable[[], str]) -> str:
-        """Return the text with the name `what`, which is the same for all hosts. The first caller makes it; the
-        others wait for it."""
+        """Return a text that is the same for all hosts and is made only once in this run. `what` is its name. The
+        first caller makes it with `make`; the others wait for it."""
         with self._once_lock:
             if what not in self._made_once:
                 self._made_once[what] = make()
             return self._made_once[what]
 
     def add_undo(self, host: str, what: str, undo: Callable[[], None]) -> None:
-        """Record that `what` was created on a host, and how to undo that."""
+        """Record that `what` (words for messages, such as `folder /x`) was created on a host. `undo` is the function
+        that removes it; `roll_back` calls it if the run fails."""
         with self.lock:
             self.undo.append((host, what, undo))
 
@@ -90,7 +94,9 @@ class Context:
         self.cancelled.set()
 
     def report_progress(self, stage: str, text: str, host: str | None = None, **numbers: int | bool | None) -> None:
-        """Report progress to the listener. Raises an error if the run was cancelled or has lost its lock."""
+        """Report progress to the listener, as an Event with these fields; `numbers` are its fields `done`, `total` and
+        `is_end`. Raises Interrupted if the run was cancelled, and the error of `guard` if the run has lost its lock.
+        So steps that call this often can be stopped."""
         if self.cancelled.is_set():
             raise Interrupted("interrupted")
         self.guard()
@@ -98,14 +104,15 @@ class Context:
 
 
 def apply(plan: Plan, context: Context) -> None:
-    """Execute a plan that creates things: stop after the first wave in which a host failed, and raise the
-    errors of all hosts of that wave."""
+    """Execute a plan that creates things, wave by wave (a wave is a group of stages). Stop after the first wave in
+    which a host failed, and raise the errors of all hosts of that wave."""
     for wave in plan.waves():
         _run_wave(plan, wave, context, stop_at_first=True)
 
 
 def apply_all(plan: Plan, context: Context) -> list[HvdockerError]:
-    """Execute a plan that removes things: continue after errors, and return them all."""
+    """Execute a plan that removes things, wave by wave (a wave is a group of stages). Continue after errors, and
+    return them all; empty if there were none."""
     errors: list[HvdockerError] = []
     for wave in plan.waves():
         try:
@@ -116,7 +123,8 @@ def apply_all(plan: Plan, context: Context) -> list[HvdockerError]:
 
 
 def roll_back(context: Context) -> list[HvdockerError]:
-    """Undo what this run created, newest first; return the errors of what could not be undone."""
+    """Undo what this run created, newest first, after it failed. Return the errors of what could not be undone; these
+    are reported as progress too."""
     errors: list[HvdockerError] = []
     # Allow progress reports again: neither Ctrl-C nor a lost lock stops the rollback.
     context.cancelled.clear()

@@ -14,7 +14,8 @@ CONTROLLER = "this machine"
 
 @dataclass(frozen=True)
 class Step:
-    """One change on one host. Subclasses add the fields that the change needs."""
+    """One change on one host. `host` is the host's name, or CONTROLLER for the user's machine. Subclasses add the
+    fields that the change needs."""
 
     host: str
 
@@ -25,9 +26,9 @@ class Step:
 
 @dataclass(frozen=True)
 class Stage:
-    """Steps that may run at the same time on different hosts. A stage begins when all hosts have finished the
-    stage before. If `follows_on` is set, a host does not wait for the others: it begins when it has finished the
-    stage before itself."""
+    """Steps that may run at the same time on different hosts. A stage begins when all hosts have finished the stage
+    before. If `follows_on` is set, hosts do not wait for each other: each begins this stage as soon as it has itself
+    finished the stage before. `name` is a word for plans and progress, such as `containers`."""
 
     name: str
     steps: tuple[Step, ...]
@@ -36,7 +37,8 @@ class Stage:
 
 @dataclass(frozen=True)
 class Plan:
-    """The stages by which a verb changes a cluster. An empty plan means that nothing is to be done."""
+    """The stages by which a verb (a command of hvdocker, such as `up`) changes a cluster. A plan without steps means
+    that nothing is to be done."""
 
     verb: str
     cluster: str
@@ -53,7 +55,8 @@ class Plan:
         return (step for stage in self.stages for step in stage.steps)
 
     def waves(self) -> list[list[Stage]]:
-        """Return the stages in groups (waves). Within a wave, hosts do not wait for each other."""
+        """Return the stages in groups (waves), in order. Within a wave, hosts do not wait for each other. A stage that
+        does not have `follows_on` begins a new wave."""
         found: list[list[Stage]] = []
         for stage in self.stages:
             if stage.follows_on and found:
@@ -63,12 +66,13 @@ class Plan:
         return found
 
     def lines(self) -> list[str]:
-        """Return the plan as text, one line per step."""
+        """Return the plan as text, one line per step: the stage, the host, and the step in words."""
         return [f"{stage.name:<10} {step.host:<14} {step.describe()}" for stage in self.stages for step in stage.steps]
 
 
 def steps_by_host(wave: Sequence[Stage]) -> dict[str, list[tuple[str, Step]]]:
-    """Return the steps of each host in a wave, in order, each with the name of its stage."""
+    """Return the steps of each host in a wave (a group of stages), in order, each with the name of its stage. Hosts
+    without steps are left out."""
     hosts: dict[str, list[tuple[str, Step]]] = {}
     for stage in wave:
         for step in stage.steps:
@@ -77,6 +81,7 @@ def steps_by_host(wave: Sequence[Stage]) -> dict[str, list[tuple[str, Step]]]:
 
 
 def plan_of(verb: str, cluster: str, *stages: tuple[str, list[Step]] | Stage) -> Plan:
-    """Make a plan. Each stage is a Stage, or a pair of its name and its steps. Stages without steps are left out."""
+    """Make a plan for a verb, such as `up`. Each stage is a Stage, or a pair of its name and its steps. Stages without
+    steps are left out."""
     made = [stage if isinstance(stage, Stage) else Stage(stage[0], tuple(stage[1])) for stage in stages]
     return Plan(verb, cluster, tuple(stage for stage in made if stage.steps))

@@ -25,10 +25,12 @@ STOP_S = 45
 
 @dataclass(frozen=True)
 class JobSpec:
-    """Everything that defines a job. `addresses` has the training address of each host, `port` is the SSH port of
-    the workers. `launcher` is the command line of the launcher, `command` what each rank runs. `code_hash`
-    identifies the state of the code. `env_from_caller` names the variables of `env` whose values came from the
-    caller's environment."""
+    """Everything that defines a job. `job` and `cluster` are the names of the job and its cluster. `placement` has its
+    hosts and slots, `addresses` the training address of each host. `port` is the SSH port of the workers. `launcher`
+    is the command line of the launcher, `command` what each rank runs, in the folder `workdir` of its container.
+    `code_hash` identifies the state of the code. `env` has the variables of `env:` in the inventory and of `--env`;
+    `env_from_caller` names those whose values came from the caller's environment. `secrets` says where to read each
+    secret, `resilience` what the job does on failure."""
 
     job: str
     cluster: str
@@ -47,12 +49,11 @@ class JobSpec:
     script: str = ""
 
     def for_host(self, host: str) -> str:
-        """Return the job.json that the rank wrapper and the supervisor read on that host. Of secrets it has only
-        the names.
+        """Return the text of the job.json that the rank wrapper and the supervisor read on `host`, a host of the job.
+        Of secrets it has only the names.
 
-        job.json has the command and the environment, so that the launcher only has to start `rank JOB` on every
-        host: nothing that the user typed passes through a remote shell, and no value of `--env` through a command
-        line."""
+        job.json has the command and the environment, so that the launcher only has to start `rank JOB` on every host:
+        nothing that the user typed passes through a remote shell, and no value of `--env` through a command line."""
         secrets = {"secrets": [secret.name for secret in self.secrets]} if self.secrets else {}
         devices = self.placement.devices_on(host)
         body = {
@@ -91,8 +92,8 @@ class JobHost:
 
 
 def job_file_for_new_host(text: str, job_host: JobHost, devices: tuple[str, ...]) -> str:
-    """Return the job.json of a host that joins a running job. `text` is the job.json of the head, `devices` are
-    the GPUs that the job gets on the new host.
+    """Return the text of the job.json for a host (`job_host`) that joins a running job. `text` is the job.json of the
+    head, `devices` are the UUIDs of the GPUs that the job gets on the new host (empty: none).
 
     Raises ValueError if `text` is not a job.json."""
     body = json.loads(text)
@@ -109,8 +110,10 @@ def job_file_for_new_host(text: str, job_host: JobHost, devices: tuple[str, ...]
 
 @dataclass(frozen=True)
 class RankEnd:
-    """How a rank ended. `code` is its exit code: 128 + signal if a signal killed it, None if unknown. `max_rss_kb`
-    is its peak memory, `interface` the network interface with its training address."""
+    """How a rank ended. `code` is its exit code: 128 + `signal` if a signal killed it, None if it still runs or the
+    code is unknown. `signal` is the number of that signal, else None. `seconds` is how long it ran. `max_rss_kb` is
+    its peak memory, `was_oom_killed` says that memory ran out. `interface` is the network interface with its training
+    address, empty if unknown."""
 
     rank: int
     host: str
@@ -145,8 +148,9 @@ class RankEnd:
 
 @dataclass(frozen=True)
 class Attempt:
-    """One run of the launcher, numbered from 1; every restart is a new attempt. Times are seconds since the epoch.
-    `np` is the number of ranks. `first_failure` is the rank that failed first, `lost_hosts` are hosts that stopped
+    """One run of the launcher, numbered from 1; every restart is a new attempt. Times are seconds since the epoch;
+    `finished` is None while it runs. `np` is the number of ranks. `launcher_code` is the exit code of the launcher.
+    `first_failure` is the rank that failed first (None if none did), `lost_hosts` are hosts that stopped
     responding."""
 
     number: int
@@ -175,7 +179,8 @@ class Attempt:
 
 @dataclass(frozen=True)
 class RuleMatch:
-    """A line of output that a log rule of the inventory matched, with the rank and the host that printed it."""
+    """A line of output that a log rule of the inventory matched, with the rank and the host that printed it. `pattern`
+    is the regular expression of the rule. `rank` is None and `host` is `?` if the record does not name them."""
 
     pattern: str
     line: str
@@ -194,9 +199,9 @@ class RuleMatch:
 
 @dataclass(frozen=True)
 class DroppedHost:
-    """A host that was dropped because its ranks failed `times` times in a row soon after their start. `how`
-    describes the last failure. `then` is `drop`, or `end` for the head: a job cannot go on without its head, so
-    the run was ended."""
+    """A host whose ranks failed `times` times in a row soon after their start. `how` describes the last failure.
+    `then` is what the supervisor did: `drop` (the job goes on without the host), or `end` for the head: a job cannot
+    go on without its head, so the run was ended."""
 
     host: str
     times: int
@@ -215,9 +220,10 @@ class DroppedHost:
 
 @dataclass(frozen=True)
 class Hang:
-    """A job in which no rank did anything for `after_s` seconds. `odd_rank` on `odd_host` is the rank that the
-    others wait for (None if unknown), and `why` says why it was chosen. `bundle` is the folder with the stacks of
-    the ranks, in the job's logs. `then` is what the supervisor did: wait, kill or restart."""
+    """A job in which no rank did anything for `after_s` seconds. `odd_rank` on `odd_host` is the rank that the others
+    wait for (None and empty if unknown), and `why` says why it was chosen. `bundle` is the name of the folder with the
+    stacks of the ranks, in the job's logs; empty if it could not be written. `then` is what the supervisor did: wait,
+    kill or restart."""
 
     after_s: float
     odd_rank: int | None = None
@@ -243,10 +249,13 @@ class Hang:
 class JobRecord:
     """The record.json of a supervisor, written at the start of the job and at every change.
 
-    If a supervisor is killed, `state` stays `running`. `restarts` counts the restarts that were made. `lost_hosts`
-    are the lost hosts of the last attempt. `dropped_by_rule` are hosts that a log rule left out, `dropped_hosts`
-    are hosts whose ranks kept failing. `finished` is 0 while the job runs. `output_lines` counts the lines that the
-    launcher wrote in attempts that are over; 0 if an older image did not count them."""
+    `state` is `running`, `succeeded`, `failed` or `stopped`; if a supervisor is killed, it stays `running`. `code` is
+    the exit code of the master, None while the job runs. `started` and `finished` are seconds since the epoch;
+    `finished` is 0 while the job runs. `restarts` counts the restarts that were made. `first_failure` and `lost_hosts`
+    are those of the last attempt (run of the launcher). `dropped_by_rule` are hosts that a log rule left out,
+    `dropped_hosts` are hosts whose ranks kept failing. `stopped_by_rule` is the line that forbade further restarts.
+    `versions` has the installed packages. `output_lines` counts the lines that the launcher wrote in attempts that are
+    over; 0 if an older image did not count them."""
 
     job: str
     state: str

@@ -13,6 +13,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def json_text(value: object) -> str:
-    """Return the value as indented JSON. Other letters than ASCII stay readable."""
+    """Return the value as indented JSON text that can be encoded as UTF-8. Letters outside ASCII stay readable; only
+    lone surrogates (bytes that are not UTF-8) become escapes."""
     text = json.dumps(value, ensure_ascii=False, indent=1)
     return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

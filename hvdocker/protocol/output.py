@@ -29,9 +29,9 @@ class Line:
 
 @dataclass(frozen=True)
 class LineFilter:
-    """Selects lines of output. A line must match all fields; an empty field matches every line. The launcher's own
-    lines have no rank and no host, so a selection by rank or host excludes them. A pattern excludes states of
-    progress bars, because the line that overwrites such a state may not match."""
+    """Selects lines of output. A line must match all fields; a field that is empty or None matches every line. The
+    launcher's own lines have no rank and no host, so a selection by rank or host excludes them. `pattern` is searched
+    in the text. It excludes states of progress bars, because the line that overwrites such a state may not match."""
 
     ranks: frozenset[int] = frozenset()
     hosts: frozenset[str] = frozenset()
@@ -46,8 +46,9 @@ class LineFilter:
 
 
 def parse_line(raw: str, host_of_rank: Sequence[str]) -> Line:
-    """Split a raw line into its prefix (rank, host, stream) and its text. `host_of_rank` has the host of each rank
-    by the placement; a host in the prefix takes precedence. A carriage return at the end makes it a state."""
+    """Split a raw line, such as `[1]<stderr>:text`, into its prefix (rank, host, stream) and its text. A line without
+    such a prefix is the launcher's own. `host_of_rank` has the host of each rank by the placement; a host in the
+    prefix (`[1@c]`) takes precedence. A carriage return at the end makes it a state of a progress bar."""
     found = _PREFIX.match(raw)
     if not found:
         return Line(raw)
@@ -58,7 +59,8 @@ def parse_line(raw: str, host_of_rank: Sequence[str]) -> Line:
 
 
 def settle_states(lines: Iterable[Line], is_open: bool = False) -> Iterator[Line]:
-    """Yield the lines, with the final state of every progress bar as a plain line.
+    """Yield all lines, and the final state of every progress bar as a plain line (`is_state` False). States are lines
+    that the next line of their rank and stream overwrites.
 
     A state is final if only an empty line follows it, or if the output ends. With `is_open` the output goes on after
     these lines, so the last states are not final yet."""
@@ -74,13 +76,15 @@ def settle_states(lines: Iterable[Line], is_open: bool = False) -> Iterator[Line
 
 
 def without_states(lines: Iterable[Line], is_open: bool = False) -> Iterator[Line]:
-    """Yield the lines without the states of progress bars that were overwritten. `is_open` as in `settle_states`."""
+    """Yield the lines, but of each progress bar only the final state, as a plain line. With `is_open` the output goes
+    on after these lines, so the last states are not final yet and are left out."""
     return (line for line in settle_states(lines, is_open) if not line.is_state)
 
 
 class LineAssembler:
-    """Assembles chunks of bytes into whole lines. A state of a rank's progress bar is a line that ends in a carriage
-    return. Of other text that was overwritten with carriage returns, only the last state is kept."""
+    """Assembles chunks of bytes into whole lines: `feed` yields the lines that a chunk completes, `flush` the
+    unfinished rest at the end. A state of a rank's progress bar is a line that ends in a carriage return. Of other
+    text that was overwritten with carriage returns, only the last state is kept."""
 
     def __init__(self) -> None:
         self._rest: list[bytes] = []
@@ -101,7 +105,8 @@ class LineAssembler:
 
 
 def _states(line: bytes) -> list[str]:
-    """Return the states of a line: every state of a rank with a carriage return at its end, and the final text.
+    """Return what a line shows, one text after the other: every state of a rank's progress bar with a carriage return
+    at its end, and the final text. A line without a carriage return is returned alone.
 
     The supervisor ends each state of a rank with a carriage return and a newline. In an older log the states of a
     progress bar are one line; each has a prefix, and those of several ranks may be mixed."""

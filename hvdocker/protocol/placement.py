@@ -18,8 +18,8 @@ class Share:
 
 @dataclass(frozen=True)
 class Placement:
-    """The hosts of a job, each with its slots (its share). The head comes first. It is the host with the smallest
-    share, or the host that the user chose; the others follow in inventory order."""
+    """The hosts of a job, each with its share (the slots that the job has there). The head comes first. It is the host
+    with the smallest share, or the host that the user chose; the others follow in inventory order."""
 
     shares: tuple[Share, ...]
 
@@ -43,14 +43,15 @@ class Placement:
         return next((share.devices for share in self.shares if share.host == host), ())
 
     def label(self) -> str:
-        """Return the value of the label: JSON that maps each host to its device UUIDs, or to its number of
-        processor slots."""
+        """Return the value of the label `hvdocker.placement`: JSON that maps each host to its device UUIDs, or to its
+        number of processor slots, such as `{"a":2,"b":2}`."""
         held = {share.host: list(share.devices) or share.slots for share in self.shares}
         return json.dumps(held, separators=(",", ":"))
 
 
 def placement_from_label(text: str) -> Placement:
-    """Parse the value of the label `hvdocker.placement`. A damaged label gives a placement without shares."""
+    """Return the placement that `text`, the value of the label `hvdocker.placement`, describes. A damaged label gives
+    a placement without shares (without hosts)."""
     try:
         return Placement(tuple(_read_share(str(host), held) for host, held in json.loads(text).items()))
     except (ValueError, AttributeError, TypeError, RecursionError):
@@ -58,7 +59,8 @@ def placement_from_label(text: str) -> Placement:
 
 
 def _read_share(host: str, held: object) -> Share:
-    """Return the share of a host. `held` is its value in the label: a number of slots, or a list of device UUIDs."""
+    """Return the share of a host: its slots and devices. `held` is its value in the label: a number of slots, or a
+    list of device UUIDs. Raises ValueError if it is neither."""
     if isinstance(held, list):
         return Share(host, len(held), tuple(str(device) for device in held))
     return Share(host, max(0, int(str(held))))

@@ -14,14 +14,16 @@ RULE_THEN = ("drop", "stop")
 
 @dataclass(frozen=True)
 class Elastic:
-    """The bounds of a Horovod Elastic job: `min_np` to `max_np` ranks. A `max_np` of None means no upper bound."""
+    """The bounds of a Horovod Elastic job, which can go on while its number of ranks changes: `min_np` to `max_np`
+    ranks. A `max_np` of None means no upper bound."""
 
     min_np: int
     max_np: int | None = None
 
     @staticmethod
     def read(label: str) -> Elastic | None:
-        """Parse `min:max`; an empty max means no upper bound. Return None for any other text."""
+        """Parse the bounds in the form `min:max`, such as `2:8`; an empty max means no upper bound. Return None for
+        any other text, for example an empty label."""
         fewest, _, most = label.partition(":")
         if not label.isascii() or not fewest.isdecimal() or (most and not most.isdecimal()):
             return None
@@ -40,9 +42,9 @@ class Rule:
 @dataclass(frozen=True)
 class Resilience:
     """What a job does on failure. `restarts` is how many restarts are left. `first_restart` is how many were made
-    before this master, because a job that lost its head is started again with a new master. `hang_after_s` is the
-    time without progress that counts as a hang (0: hangs are not detected), and `on_hang` what happens then (one
-    of ON_HANG)."""
+    before this master, because a job that lost its head is started again with a new master. `elastic` is None for a
+    job that is not elastic. `hang_after_s` is the time without progress that counts as a hang (0: hangs are not
+    detected), and `on_hang` what happens then (one of ON_HANG). `rules` are the log rules."""
 
     restarts: int = 0
     first_restart: int = 0

@@ -20,8 +20,8 @@ from hvdocker.sync import commands
 
 
 def join_job(writer: ScriptWriter, step: steps.JoinJob, trust: Any) -> Iterator[str]:
-    """Yield the lines that copy code, secrets, capsule and job.json from the head, through the controller, to the
-    joining host."""
+    """Yield the lines that copy a running job to a host that joins it: code, secrets, capsule and job.json go from the
+    head, through the controller, to the joining host. `trust` is not used."""
     root = step.job_folder
     folders = (root, f"{root}/out", f"{root}/logs")
     yield writer.on(step.host, host_folders.make_folders(root, folders, step.is_shared))
@@ -43,10 +43,11 @@ def join_job(writer: ScriptWriter, step: steps.JoinJob, trust: Any) -> Iterator[
 
 
 def _edit_job_file(step: steps.JoinJob) -> str:
-    """Return a sed command that turns the head's job.json into the host's.
+    """Return a sed command that reads the head's job.json on standard input and prints the job.json of the joining
+    host: it replaces the host's name and GPUs, and adds a new host to the list of hosts.
 
-    sed can edit by line, because hvdocker wrote the file: only keys of the first level have exactly one blank
-    before them, so no value can look like one of the edited lines."""
+    sed can edit by line, because hvdocker wrote the file: only keys of the first level have exactly one blank before
+    them, so no value can look like one of the edited lines."""
     edits = ['s/^ "host": .*,$/' + f' "host": {json.dumps(step.job_host.name)},/']
     if step.is_new:
         job_host = json.dumps(step.job_host.as_json())
@@ -57,8 +58,8 @@ def _edit_job_file(step: steps.JoinJob) -> str:
 
 
 def tell_master(writer: ScriptWriter, step: steps.UpdateMaster, trust: Any) -> Iterator[str]:
-    """Yield the lines that copy the new SSH configuration and known_hosts into a master, and for an elastic job
-    its list of hosts."""
+    """Yield the lines that tell a job's master of hosts that joined: they copy the new SSH configuration and
+    known_hosts into the master, and for an elastic job also its list of hosts. `trust` is not used."""
     folder, what = '"$keys/told', ["ssh/config", "ssh/known_hosts"]
     yield f'rm -rf {folder}"; mkdir -p {folder}/ssh"'
     yield f'cp -- "$keys/trust/config" "$keys/trust/known_hosts" {folder}/ssh/"'

@@ -76,7 +76,8 @@ main() {{
 
 
 def as_script(plan: Plan, inventory: Inventory, hosts: Mapping[str, HostSeen]) -> str:
-    """Return the plan as a script, with sudo before docker on the hosts that need it."""
+    """Return the plan as the text of a bash script. `hosts` has the observed hosts: on those that need sudo for docker,
+    the script calls `sudo -n docker`."""
     sudo_hosts = frozenset(name for name, seen in hosts.items() if seen.needs_sudo)
     return script_of(plan, inventory, assets.ssh_config_template(), sudo_hosts)
 
@@ -105,7 +106,8 @@ def _reached(plan: Plan) -> list[str]:
 
 
 def _functions(hosts: list[str]) -> dict[str, str]:
-    """Return the name of the shell function for each host. It contains the host's name, and is unique."""
+    """Return, by host, the name of the shell function that runs a command on that host, such as `on_gpu1` for `gpu1`. A
+    number is appended if two hosts would get the same name."""
     found: dict[str, str] = {}
     for host in hosts:
         plain = "on_" + "".join(letter if letter.isascii() and letter.isalnum() else "_" for letter in host)
@@ -230,8 +232,9 @@ def _sync(writer: ScriptWriter, step: SyncCode, trust: Any) -> Iterator[str]:
 
 
 def _write_job(writer: ScriptWriter, step: WriteJobFile, trust: Any) -> Iterator[str]:
-    """Yield the lines that write job.json. Values that came from the caller's environment may be secret, so the
-    script does not contain them: it reads them from the environment when it runs."""
+    """Yield the lines that write job.json, or the other JSON file that `step.name` says. Values that came from the
+    caller's environment may be secret, so the script does not contain them: it reads them from its own environment when
+    it runs, and fails if one is missing. `trust` is not used."""
     body = json.loads(step.content)
     for name in step.from_caller:
         body["env"][name] = f"@ENV {name}@"
@@ -243,8 +246,9 @@ def _write_job(writer: ScriptWriter, step: WriteJobFile, trust: Any) -> Iterator
 
 
 def _write_patch(writer: ScriptWriter, step: WritePatch, trust: Any) -> Iterator[str]:
-    """Yield the lines that write the patch of uncommitted changes, base64-encoded because it may hold any bytes. A
-    large patch is left out."""
+    """Yield the lines that write code.patch, the uncommitted changes of the code, into the job's folder. It is
+    base64-encoded because it may hold any bytes. A patch larger than PATCH_MAX_BYTES_ON_ALL_HOSTS is left out; the job
+    runs without it."""
     if len(step.content) > PATCH_MAX_BYTES_ON_ALL_HOSTS:
         yield ": # left out here; the job runs without it"
         return
@@ -267,8 +271,8 @@ def _create_master(writer: ScriptWriter, step: CreateMaster, trust: Any) -> Iter
 
 
 def _put_secrets(writer: ScriptWriter, step: PutSecrets, trust: Any) -> Iterator[str]:
-    """Yield the lines that put the secrets into a container. The script does not contain the values: it reads each
-    from the environment or from its file when it runs."""
+    """Yield the lines that put a job's secrets into a container. The script does not contain the values: it reads each
+    from the environment, or from its file if the secret has a path, when the script runs. `trust` is not used."""
     folder = f'"$keys/secrets/hvdocker/secrets/{step.job}'
     yield f'rm -rf "$keys/secrets"; mkdir -p {folder}"'
     for secret in step.secrets:

@@ -12,9 +12,9 @@ from hvdocker.shell.command import Command
 
 @dataclass(frozen=True)
 class ScriptWriter:
-    """Writes script lines for the hosts of one inventory. `template` is the template of the containers' SSH
-    configuration. `functions` maps each host to the shell function that runs a command there. On `sudo_hosts`
-    docker needs sudo."""
+    """Writes lines of a bash script for the hosts of one inventory. `template` is the template of the containers' SSH
+    configuration. `functions` maps each host to the name of the shell function that runs a command there. On
+    `sudo_hosts` docker needs sudo."""
 
     inventory: Inventory
     template: str
@@ -22,12 +22,14 @@ class ScriptWriter:
     functions: Mapping[str, str]
 
     def on(self, host: str, *commands: Command, pipe: bool = False) -> str:
-        """Return a line that runs the commands on a host, one after the other or as a pipe."""
+        """Return a line that runs the commands on a host: one after the other until one fails, or with `pipe` connected
+        by pipes. Commands that begin with `docker` get sudo on hosts that need it."""
         lines = [self.with_sudo(host, each).line() for each in commands]
         return f"{self.functions[host]} {shlex.quote((' | ' if pipe else ' && ').join(lines))}"
 
     def docker(self, host: str) -> str:
-        """Return the words that call docker in a shell script on that host, with sudo if needed."""
+        """Return the words that call docker in a shell script on that host: `sudo -n docker` if the host is in
+        `sudo_hosts`, else `docker`."""
         return "sudo -n docker" if host in self.sudo_hosts else "docker"
 
     def with_sudo(self, host: str, words: Command) -> Command:
@@ -35,11 +37,13 @@ class ScriptWriter:
 
 
 def tar_command(uid: int, gid: int, folder: str, what: str) -> str:
-    """Return a command that writes the files `what` in `$keys/FOLDER` to stdout as a tar archive, owned by uid and
-    gid. `$keys` is the temporary folder of the running script."""
+    """Return a command that packs files of `$keys/FOLDER` into a tar archive on stdout. `what` are their names,
+    separated by blanks. In the archive they belong to `uid` and `gid`. `$keys` is the temporary folder of the running
+    script."""
     return f'tar --owner={uid} --group={gid} --numeric-owner -C "$keys/{folder}" -cf - {what}'
 
 
 def here_document(target: str, content: str) -> str:
-    """Return a here-document that writes `content` to the file `target` on the controller."""
+    """Return the line that writes `content` to the file `target` on the controller, by a here-document. `target` is a
+    word of the shell, already quoted, such as `"$keys/hosts"`."""
     return f"cat > {target} <<'HVDOCKER_END'\n{content.rstrip(chr(10))}\nHVDOCKER_END"

@@ -13,11 +13,11 @@ class Command:
     argv: tuple[str, ...]
 
     def line(self) -> str:
-        """Return the command quoted for a POSIX shell."""
+        """Return the command as one line of text, quoted for a POSIX shell."""
         return shlex.join(self.argv)
 
     def as_root(self) -> Command:
-        """Return the command under `sudo -n`, which fails instead of asking for a password."""
+        """Return the same command, run by `sudo -n`. sudo then fails instead of asking for a password."""
         return Command(("sudo", "-n", *self.argv))
 
 
@@ -26,6 +26,7 @@ def command(*argv: str) -> Command:
 
 
 def shell(script: str, *arguments: str) -> Command:
-    """Return a command that runs a POSIX shell script; the arguments are $1, $2, … in it."""
+    """Return a command that runs the POSIX shell script `script` in the locale C. The arguments are $1, $2, … in it:
+    values belong there, not in the text of the script."""
     # With another locale, words such as the OK of sha256sum are translated.
     return Command(("sh", "-c", f"LC_ALL=C; export LC_ALL; {script}", "sh", *arguments))

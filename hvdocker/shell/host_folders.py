@@ -38,9 +38,9 @@ KEEP_CHANGED = (
 
 
 def make_folders(root: str, paths: Iterable[str], is_shared: bool = False) -> Command:
-    """Create the folders `paths`, private to their owner. With `is_shared` they are open to all, for a container
-    whose user is not the SSH user. Their parent folders are private in either case. If `root` did not exist before,
-    the command prints a line for `highest_new_folder`."""
+    """Return the command that creates the folders `paths`, private to their owner. With `is_shared` they are open to
+    all, for a container whose user is not the SSH user. Their parent folders are private in either case. `root` is the
+    folder that contains them all. If it did not exist before, the command prints a line for `highest_new_folder`."""
     script = (
         "umask 077; above=$1; new=; "
         'while [ -n "$above" ] && [ ! -e "$above" ]; do new=$above; above=${above%/*}; done; '
@@ -61,27 +61,30 @@ OPEN_OWN = (
 
 
 def highest_new_folder(text: str) -> str | None:
-    """Read the output of `make_folders`. Return the root, or the highest of its parent folders that did not exist
-    before. None if the root existed."""
+    """Read `text`, the output of the command of `make_folders`. Return the root, or the highest of its parent folders
+    that did not exist before. None if the root existed. Used to undo a failed run (see `remove_new_folders`)."""
     found = (line.removeprefix(_NEW_FOLDER) for line in text.splitlines() if line.startswith(_NEW_FOLDER))
     return next(found, None)
 
 
 def remove_tree(path: str) -> Command:
-    """Remove a folder. Then remove its parent folders up to `.hvdocker`, as long as they are empty."""
+    """Return the command that removes the folder `path`, then its parent folders up to `.hvdocker` (included), as long
+    as they are empty. It succeeds if the folder does not exist."""
     return _remove_tree("*/.hvdocker/*", path)
 
 
 def remove_new_folders(path: str, highest: str) -> Command:
-    """Remove a folder, and its parent folders up to `highest`, as long as they are empty.
+    """Return the command that undoes `make_folders`: it removes the folder `path`, and its parent folders up to
+    `highest` (included), as long as they are empty.
 
-    `highest` is from `highest_new_folder`. Folders above it existed before: an empty one may be mounted into a
-    running worker, and such a worker would not see the folder that replaces it."""
+    `highest` is from `highest_new_folder`. Folders above it existed before: an empty one may be mounted into a running
+    worker, and such a worker would not see the folder that replaces it."""
     return _remove_tree('"$2"/*', path, highest)
 
 
 def _remove_tree(removable: str, *words: str) -> Command:
-    """Remove the folder that is the first word, and its empty parent folders that match the pattern `removable`.
+    """Return the command that removes a folder, the first of `words`, and its empty parent folders that match the
+    shell pattern `removable`. Further words are $2, … in the pattern.
 
     The pattern is compared with the path of the parent folder and a slash."""
     script = (
@@ -94,21 +97,24 @@ def _remove_tree(removable: str, *words: str) -> Command:
 
 
 def unpack_tar(folder: str) -> Command:
-    """Unpack a tar stream from standard input into a folder. The files are readable by all, so that a container of
-    another user can read them. Parent folders that exist keep their mode."""
+    """Return the command that unpacks a tar stream from standard input into a folder, which it creates if it is
+    missing. The files are readable by all, so that a container of another user can read them. Parent folders that
+    exist keep their mode."""
     return shell('umask 022; mkdir -p -- "$1" && exec tar -xf - -C "$1"', folder)
 
 
 def write_members(folder: str) -> Command:
-    """Write standard input to MEMBERS_FILE in the folder. Create the folder again if it was removed."""
+    """Return the command that writes standard input to MEMBERS_FILE (the list of the hosts that the worker trusts) in
+    the cluster's folder `folder`. It creates the folder again if it was removed."""
     script = 'umask 077; mkdir -p -- "$1" && cat > "$1/$2.part" && mv -f -- "$1/$2.part" "$1/$2"'
     return shell(script, folder, MEMBERS_FILE)
 
 
 def replace_code(folder: str, is_shared: bool = False) -> Command:
-    """Replace the code of an earlier sync, and its index, by a tar stream from standard input. The stream has the
-    CODE_PATHS of another host. With `is_shared` the code is made readable by all. Files of jobs move to
-    REPLACED_FOLDER."""
+    """Return the command that replaces the code of an earlier sync, and its index, by a tar stream from standard
+    input. It is used for a host that joins a running job: the stream has the CODE_PATHS of another host. `folder` is
+    the cluster's folder. With `is_shared` the code is made readable by all, for a container whose user is not the SSH
+    user. Files that a job made or changed move to REPLACED_FOLDER."""
     script = (
         f'{KEEP_CHANGED}umask 022; cd -- "$1" && mkdir -p code code.sync || exit 1; '
         f"state=$PWD/code.sync; kept=$PWD/{REPLACED_FOLDER}/join.$(date +%s).$$; TZ=UTC0; export TZ; "
@@ -127,8 +133,9 @@ _TAR_STATUS = "if [ $code -eq 1 ]; then case $(tar --version 2>/dev/null) in *GN
 
 
 def pack_tar(folder: str, names: Iterable[str]) -> Command:
-    """Write a tar stream of the `names` in a folder. Names that do not exist are left out; if none exists, the
-    archive is empty. The exit status is not 0 if a file could not be read; the archive then has all others."""
+    """Return the command that writes a tar stream of the files and folders `names` in `folder` to standard output.
+    Names that do not exist are left out; if none exists, the archive is empty. The exit status is not 0 if a file
+    could not be read; the archive then has all others."""
     script = (
         f"{OPEN_OWN}"
         'cd -- "$1" || exit 1; shift; for name do shift; [ -e "$name" ] && set -- "$@" "$name"; done; '
@@ -139,8 +146,9 @@ def pack_tar(folder: str, names: Iterable[str]) -> Command:
 
 
 def pack_listed(folder: str) -> Command:
-    """Write a tar stream of files in a folder. Standard input has their paths, each ended by a NUL byte. The exit
-    status is as that of `pack_tar`."""
+    """Return the command that writes a tar stream of files in `folder` to standard output. Standard input has their
+    paths, each ended by a NUL byte. The exit status is not 0 if a file could not be read; the archive then has all
+    others."""
     # Only GNU tar reads such a list. In lists of other tars a name cannot contain a newline.
     script = (
         'cd -- "$1" || exit 1; case $(tar --version 2>/dev/null) in '
@@ -152,7 +160,8 @@ def pack_listed(folder: str) -> Command:
 
 
 def list_unreadable(folder: str, names: Iterable[str]) -> Command:
-    """Print the paths below the `names` in a folder that the SSH user cannot read, each ended by a NUL byte."""
+    """Return the command that prints the paths in `folder`, below `names`, that the SSH user cannot read, each ended
+    by a NUL byte. It prints nothing if all are readable. Used after `pack_tar`, to read these files in another way."""
     script = (
         'cd -- "$1" || exit 1; shift; find "$@" -exec sh -c \'for path do '
         '[ -h "$path" ] || [ ! -e "$path" ] || [ -r "$path" ] && { [ ! -d "$path" ] || [ -x "$path" ]; } || '
@@ -162,7 +171,8 @@ def list_unreadable(folder: str, names: Iterable[str]) -> Command:
 
 
 def list_existing(folder: str) -> Command:
-    """Print those of the paths on standard input that exist in a folder. All paths end with a NUL byte."""
+    """Return the command that prints those of the paths on standard input that exist in `folder`. All paths, read and
+    printed, end with a NUL byte."""
     script = (
         'cd -- "$1" || exit 1; xargs -0 sh -c \'for path do '
         '[ ! -e "$path" ] && [ ! -h "$path" ] || printf "%s\\000" "$path"; done\' sh; exit 0'
@@ -171,7 +181,8 @@ def list_existing(folder: str) -> Command:
 
 
 def write_file(path: str, is_shared: bool = False) -> Command:
-    """Write standard input to a file atomically. Only the owner can read the file; with `is_shared` all users can,
-    for a container of another user."""
+    """Return the command that writes standard input to the file `path`, so that a reader sees the old or the new file,
+    never a part. Only the owner can read the file; with `is_shared` all users can, for a container whose user is not
+    the SSH user."""
     script = 'umask "$2"; cat > "$1.part" && mv -f -- "$1.part" "$1"'
     return shell(script, path, "022" if is_shared else "077")

@@ -1,8 +1,9 @@
-"""Carries out the plan step SyncCode: syncs the code to all hosts of a stage together.
+"""Carries out the plan step SyncCode: syncs the code to all hosts of a stage (steps of a plan that run at the same
+time) together.
 
-`prepare` runs before the steps of the stage: it reads and packs the code folder once and syncs all hosts. The step
-of a host then only reports the outcome of that host. If every step synced its own host, each would read and pack the
-same files."""
+`prepare` runs before the steps of the stage: it reads and packs the code folder once and syncs all hosts. The step of
+a host then only reports the outcome of that host. If every step synced its own host, each would read and pack the same
+files."""
 
 from __future__ import annotations
 
@@ -47,7 +48,8 @@ def _sync_all_hosts(steps: Sequence[SyncCode], context: Context) -> None:
 
 
 def _note_partial_files(context: Context, grown: set[str]) -> None:
-    """Tell the user which files are not on the hosts as they are here: those that grew, and this command's log."""
+    """Tell the user which files on the hosts differ from those on the controller: files in `grown`, which became
+    longer while they were sent, and the file into which this command writes its own output, which is not synced."""
     tree: Tree = context.tree
     for path in sorted(grown):
         size = pluralize(tree.entries[path].size, "byte")
@@ -57,7 +59,7 @@ def _note_partial_files(context: Context, grown: set[str]) -> None:
 
 
 def _sync_code(step: SyncCode, context: Context) -> None:
-    """Report the outcome of the step's host, or raise its error.
+    """Report the outcome of the step's host, or raise its error. The sync itself was done before, by `prepare`.
 
     If another host failed, this host may have been skipped. Then it has no outcome, and nothing is reported."""
     outcomes: HostOutcomes[SyncReport] = context.results[_OUTCOMES]
@@ -75,7 +77,8 @@ def _sync_code(step: SyncCode, context: Context) -> None:
 class _Bars:
     """Shows a progress bar per host: at most a hundred events, and none for a small transfer.
 
-    It is called for every piece that is sent, and raises Interrupted if the user has pressed Ctrl-C."""
+    It is called with host, bytes done and bytes in total for every piece that is sent. After Ctrl-C the call raises
+    Interrupted, which ends the transfer."""
 
     def __init__(self, context: Context) -> None:
         self._context = context

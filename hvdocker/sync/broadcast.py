@@ -35,15 +35,15 @@ class Broadcast:
 
     @contextmanager
     def reading(self, name: str) -> Iterator[Iterator[Piece]]:
-        """Yield an iterator over the pieces for the host `name`. When the block ends, even with an error, the host
-        leaves the broadcast and the other hosts continue."""
+        """Yield an iterator over the pieces for the host `name`, for use in a `with` block. When the block ends, even
+        with an error, the host leaves the broadcast and the other hosts continue."""
         try:
             yield self._all(name)
         finally:
             self._leave(name)
 
     def close(self) -> None:
-        """Make all hosts leave the broadcast, and wait for the thread to end."""
+        """Make all hosts leave the broadcast, so that no more pieces are read, and wait for the thread to end."""
         for name in list(self._waiting):
             self._leave(name)
         self._thread.join()
@@ -85,7 +85,8 @@ class Broadcast:
             self._moved.notify_all()
 
     def _enqueue(self, piece: Piece) -> bool:
-        """Append the piece to all queues once they have room. Return False if no host is left."""
+        """Append the piece to the queues of all hosts, as soon as every queue has room. Return whether any host is
+        left; if not, reading can stop."""
         with self._moved:
             self._moved.wait_for(self._has_room)
             for waiting in self._waiting.values():

@@ -146,10 +146,11 @@ UNKNOWN_BASE = "unknown"
 
 @dataclass(frozen=True)
 class SyncFolder:
-    """The code folder on a host, and what belongs to one sync of it.
+    """The code folder on a host (`folder`), and what belongs to one sync of it. `token` is a random text that
+    identifies the sync.
 
-    `state` is the state folder beside the code folder. `inbox` is the folder into which the sync with this `token`
-    unpacks."""
+    `state` is the state folder beside the code folder. `inbox` is the folder into which the sync unpacks its
+    streams."""
 
     folder: str
     token: str
@@ -164,7 +165,7 @@ class SyncFolder:
 
     @property
     def replaced(self) -> str:
-        """The folder for files of jobs that this sync replaces or removes."""
+        """The folder to which this sync moves files that jobs wrote and that it would replace or remove."""
         return f"{self.folder.rpartition('/')[0]}/{REPLACED_FOLDER}/{self.token}"
 
     @property
@@ -174,28 +175,28 @@ class SyncFolder:
 
 def ask_contents(stage: SyncFolder, tree_id: str, checks_contents: bool = False) -> Command:
     """Return the command that asks what a host holds. Its first line of output is `same` if the host holds the tree
-    `tree_id` unchanged, else `differs`, and the data from which the changes are computed follow, compressed. After
-    that word the line has `zstd` if the host has this program.
+    with the id `tree_id` (`Tree.id`) unchanged, else `differs`. The same line also has the word `zstd` if the host has
+    this program. After `differs`, the data from which the changes are computed follow, compressed.
 
-    With `checks_contents` the command never prints `same`. It also prints what `sha256sum -c` says about the lines
-    on standard input."""
+    With `checks_contents` the command never prints `same`. It also prints what `sha256sum -c` says about the lines on
+    standard input."""
     wants = "contents" if checks_contents else ""
     return shell(f"{_VARIABLES}{_LIST}{_ASK}", *stage.arguments, tree_id, wants)
 
 
 def receive(stage: SyncFolder, codec: Codec, is_first: bool) -> Command:
-    """Return the command that unpacks a stream from standard input into the inbox. The first stream of a sync makes
-    the inbox."""
+    """Return the command that unpacks a stream from standard input into the inbox (a folder on the host). `codec` is
+    the compression of the stream. With `is_first`, the first stream of a sync, the command also makes the inbox."""
     return shell(f"{_VARIABLES}{_unpack(codec, is_first)}", *stage.arguments)
 
 
 @dataclass(frozen=True)
 class Commit:
-    """What the last command of a sync has to know.
+    """What the last command of a sync has to know in order to move the files into place.
 
-    `tree_id` is the id of the new tree. `base` is the first line of the index from which the changes were computed;
-    if the index has another first line now, another sync has changed the code. `drops_first`: old files are removed
-    before the new ones are moved into place, not after."""
+    `tree_id` is the id of the new tree. `base` is the first line of the index from which the changes were computed; if
+    the index has another first line now, another sync has changed the code. If `drops_first`, old files are removed
+    before the new ones are moved into place, else after."""
 
     tree_id: str
     base: str = UNKNOWN_BASE
@@ -203,8 +204,9 @@ class Commit:
 
 
 def receive_and_commit(stage: SyncFolder, codec: Codec, is_first: bool, commit: Commit) -> Command:
-    """Return the command that unpacks the last stream into the inbox and moves all files into place, the new index
-    last."""
+    """Return the command that unpacks the last stream of a sync from standard input into the inbox (a folder on the
+    host), and then moves all files into place, the new index last. The command fails if another sync wrote other code
+    meanwhile."""
     drop = 'drop "$7"; '
     before, after = (drop, "") if commit.drops_first else ("", drop)
     steps = _COMMIT.format(
@@ -229,10 +231,10 @@ def remove_inbox(stage: SyncFolder) -> Command:
 
 
 def _unpack(codec: Codec, is_first: bool) -> str:
-    """Return the script that unpacks a stream into the inbox. For the first stream of a sync it also makes the
-    inbox.
+    """Return the script that unpacks a stream with the compression `codec` into the inbox (a folder on the host). For
+    the first stream of a sync (`is_first`) it also makes the inbox. If unpacking fails, it removes the inbox.
 
-    The umask lets a container of another user read the code; the folders above the code folder are private. Only
-    later streams get a larger block size for tar, because only a large sync has more than one stream."""
+    The umask lets a container of another user read the code; the folders above the code folder are private. Only later
+    streams get a larger block size for tar, because only a large sync has more than one stream."""
     fresh = f"{_MAKE_INBOX}wide=; " if is_first else _LARGE_BLOCKS
     return f'umask 022; {fresh}{_UNPACK[codec]} || {{ rm -rf -- "$in"; exit 1; }}; '

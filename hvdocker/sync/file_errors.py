@@ -18,12 +18,13 @@ class CodeChanged(UsageProblem):
 
 
 def file_error(error: OSError, path: str) -> HvdockerError:
-    """Return the error for a file of the walk that cannot be read: if it is gone, it has changed since the walk."""
+    """Return the error for a file that could not be opened or read after it was listed. If the file is gone, that is
+    CodeChanged, so that the caller may read the folder again; otherwise UsageProblem. `path` is its full path."""
     return CodeChanged(path) if isinstance(error, FileNotFoundError) else unreadable_error(error, path)
 
 
 def unreadable_error(error: OSError, path: str) -> UsageProblem:
-    """Return the error for a local file or folder that cannot be read."""
+    """Return the error for a local file or folder that cannot be read. `path` names it if `error` does not."""
     return UsageProblem(
         f"cannot read {error.filename or path}: {error.strerror}", fix="make it readable, or name it in .hvdockerignore"
     )

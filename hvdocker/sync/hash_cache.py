@@ -23,7 +23,8 @@ _MAX_FILES = 64
 
 @dataclass(frozen=True)
 class HashCache:
-    """A folder with one JSON file per code folder. If there are more than 64 files, the oldest are removed."""
+    """A folder with one JSON file of hashes per code folder. If there are more than 64 files, the oldest are
+    removed."""
 
     folder: Path
 
@@ -43,9 +44,11 @@ class HashCache:
             return {}
 
     def save(self, root: Path, known: CachedHashes, seen_ns: int) -> None:
-        """Store the hashes of the files that `has_settled` accepts. The other files are hashed again next time.
+        """Store the stat and the hash of each file in `known` that has not changed shortly before (`has_settled`). The
+        other files are hashed again next time.
 
-        `seen_ns` is a time, in nanoseconds, before the stat of any of the files was read. Write errors are ignored."""
+        `root` is the code folder. `seen_ns` is a time, in nanoseconds, before the stat of any of the files was read.
+        Write errors are ignored."""
         kept = {path: value for path, value in known.items() if has_settled(value[0], seen_ns)}
         with contextlib.suppress(OSError):
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -15,8 +15,8 @@ from hvdocker.transport.link import HostLink, run_or_raise
 
 @dataclass(frozen=True)
 class SyncTarget:
-    """A host and its code folder. `is_shared`: the container that reads the files runs as another user than the SSH
-    login."""
+    """A host (`link`) and the path of its code folder. `is_shared` means that the container that reads the files runs
+    as another user than the SSH login, so the files must be readable by all users."""
 
     link: HostLink
     folder: str
@@ -37,8 +37,10 @@ class HostAnswer:
 
 
 def ask_host(target: SyncTarget, tree: Tree, tree_id: str, token: str, checksum: bool) -> HostAnswer:
-    """Ask the host what it holds, and return what it lacks of the tree. With `checksum` the host also hashes the
-    files of the tree, instead of trusting their sizes and times."""
+    """Ask the host what it holds, and return what it lacks of the tree. Raise HvdockerError if asking fails.
+
+    `tree_id` is the id of the tree for this host (`Tree.id`). `token` identifies the sync. With `checksum` the host
+    also hashes the files of the tree, instead of trusting their sizes and times."""
     started = time.monotonic()
     question = commands.ask_contents(SyncFolder(target.folder, token), tree_id, checksum)
     wanted = [entry.checksum_line() for entry in _files(tree)] if checksum else None
@@ -51,8 +53,8 @@ def ask_host(target: SyncTarget, tree: Tree, tree_id: str, token: str, checksum:
 
 
 def _parse_answer(body: bytes, tree: Tree, checksum: bool) -> HostIndex:
-    """Parse the compressed part of the host's answer. An unreadable answer gives an empty index, so that everything
-    is sent."""
+    """Return what the host holds, from the compressed part of its answer. An unreadable answer gives an empty index,
+    so that everything is sent. With `checksum`, files whose hash is wrong count as changed."""
     try:
         answer = zlib.decompress(body, wbits=31) if body else b""
     except zlib.error:
@@ -65,9 +67,10 @@ def _files(tree: Tree) -> Iterator[Entry]:
 
 
 def _unverified(tree: Tree, sections: list[bytes]) -> list[str]:
-    """Return the paths that `sha256sum -c` on the host did not verify. Return all paths if its output is incomplete.
+    """Return the paths of the tree that `sha256sum -c` on the host did not verify. Return all paths if its output is
+    incomplete.
 
-    The output has one line per path, in the order in which the paths were sent."""
+    `sections` is the output, which has one line per path, in the order in which the paths were sent."""
     paths = [entry.path for entry in _files(tree)]
     lines = b"".join(sections).split(b"\n")[:-1]
     if len(lines) != len(paths):

@@ -32,12 +32,16 @@ class IgnoreScope:
     prefix: bytes = b""
 
     def ignores(self, path: str, is_folder: bool) -> bool:
-        """Whether the file or folder is ignored. `path` begins at the code folder."""
+        """Whether the file or folder is ignored by the ignore files of this scope. `path` begins at the code folder,
+        such as `data/train.csv`."""
         return bool(self.files) and is_ignored(self.files, self.prefix + os.fsencode(path), is_folder)
 
     def entering(self, folder: str, path: str, names: Collection[str]) -> IgnoreScope:
-        """Return the scope inside a folder. `folder` is its full path, `path` its path below the code folder with a
-        slash at its end, `names` are the names of what is in it."""
+        """Return the scope (the ignore files that apply) inside a folder: this scope, and the folder's own ignore file
+        if it has one. Raise UsageProblem if that file cannot be read.
+
+        `folder` is its full path, `path` its path below the code folder with a slash at its end, empty for the code
+        folder itself. `names` are the names of what is in it."""
         try:
             rules = _rules_in(folder, self.prefix + os.fsencode(path), names)
         except OSError as error:
@@ -46,10 +50,12 @@ class IgnoreScope:
 
 
 def scope_above(root: Path) -> IgnoreScope:
-    """Return the scope that the code folder `root` has from outside: from its git work tree and git's settings.
+    """Return the ignore files that apply to the code folder `root` from outside: those of its git work tree and of
+    git's settings.
 
-    The scope is empty if the work tree ignores the code folder itself, because then it is not a part of that
-    repository. This is so for a project in a home folder whose `.gitignore` ignores everything but dot files."""
+    The scope is empty if `root` is in no work tree or has a `.hvdockerignore`. It is also empty if the work tree
+    ignores the code folder itself, because then it is not a part of that repository. This is so for a project in a
+    home folder whose `.gitignore` ignores everything but dot files."""
     folder = root.resolve()
     top = next((above for above in (folder, *folder.parents) if _git_folder(above)), None)
     if top is None or os.path.lexists(root / OWN_IGNORE_FILE):
@@ -72,8 +78,12 @@ def scope_above(root: Path) -> IgnoreScope:
 
 
 def _rules_in(folder: str, path: bytes, names: Collection[str]) -> RuleFile | None:
-    """Return the rules of the ignore file in a folder, None without an ignore file. As in git, a `.gitignore` that is
-    a symlink is not read."""
+    """Return the rules of the ignore file in `folder`, or None if it has none. `path` is the path of the folder below
+    the top of the work tree (or below the code folder if it is in no work tree), and `names` are the names of what is
+    in the folder.
+
+    `.hvdockerignore` is used instead of `.gitignore` if both exist. As in git, a `.gitignore` that is a symlink is not
+    read."""
     if OWN_IGNORE_FILE in names and (rules := _read_rules(Path(folder, OWN_IGNORE_FILE), path)):
         return rules
     file = Path(folder, GIT_IGNORE_FILE)
@@ -89,10 +99,10 @@ def _read_rules(file: Path, folder: bytes) -> RuleFile | None:
 
 
 def _git_folder(folder: Path) -> Path | None:
-    """Return the folder with git's data if `folder` is the top of a work tree, else None.
+    """Return the folder with git's data (usually `.git`) if `folder` is the top of a work tree, else None.
 
     A linked work tree (`git worktree add`) has a file `.git` with the path of its own data, which in turn names the
-    folder that all work trees of the repository share."""
+    folder that all work trees of the repository share. That shared folder is returned."""
     try:
         data = folder / ".git"
         if data.is_file():
@@ -106,7 +116,8 @@ def _git_folder(folder: Path) -> Path | None:
 
 
 def _git_rule_files(top: Path) -> list[Path]:
-    """Return the rule files of a work tree that are in no folder of it, those with the highest precedence first."""
+    """Return the ignore files of a work tree that are not beside its files: `info/exclude` in git's data, then the
+    user's own ignore file. The first has precedence. They may be missing."""
     data = _git_folder(top)
     return [*([data / "info" / "exclude"] if data else []), top / _excludes_file(top)]
 

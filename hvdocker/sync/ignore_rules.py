@@ -18,8 +18,9 @@ _WITHOUT_TRAILING_SPACES = re.compile(rb"(?:\\.?|[^\\ ]| +(?! |\Z))*", re.DOTALL
 
 @dataclass(frozen=True)
 class IgnoreRule:
-    """One rule. `regex` is matched against the name of a file, or against its path below the folder of the rule file
-    if `is_path`. `takes_back`: the rule begins with `!`. `only_folders`: it ends with `/`."""
+    """One rule of an ignore file. `regex` is matched against the name of a file, or against its path below the folder
+    of the rule file if `is_path`. `takes_back` means that the rule begins with `!`, so that what it matches is not
+    ignored. `only_folders` means that the rule ends with `/`, so that it matches only folders."""
 
     regex: bytes
     is_path: bool = False
@@ -28,7 +29,8 @@ class IgnoreRule:
 
 
 def parse_rules(text: bytes) -> list[IgnoreRule]:
-    """Return the rules of an ignore file. Lines that can match nothing are left out."""
+    """Return the rules in `text`, the content of an ignore file. Comments, and lines that can match nothing, are left
+    out."""
     lines = text.removeprefix(_BOM).split(b"\n")
     rules = (_parse_line(line.removesuffix(b"\r")) for line in lines if not line.startswith(b"#"))
     return [rule for rule in rules if rule]
@@ -64,8 +66,8 @@ class RuleFile:
         self._folder_matchers = tuple(_matchers(numbered))
 
     def ignores(self, path: bytes, name: bytes, is_folder: bool) -> bool | None:
-        """Whether the rules ignore the file or folder. None if no rule matches it. `path` begins at the top folder;
-        `name` is its last part."""
+        """Whether the rules ignore the file or folder: True or False as the last matching rule says, None if no rule
+        matches. `path` begins at the top folder; `name` is its last part."""
         last = -1
         for is_path, regex, numbers in self._folder_matchers if is_folder else self._file_matchers:
             if found := regex.fullmatch(path, self._skipped) if is_path else regex.fullmatch(name):
@@ -77,8 +79,11 @@ _Matcher = tuple[bool, re.Pattern[bytes], list[int]]
 
 
 def _matchers(numbered: list[tuple[int, IgnoreRule]]) -> Iterator[_Matcher]:
-    """Yield for names and for paths: whether it is for paths, one expression of all rules, and the numbers of the rules
-    by the group of the expression that matched."""
+    """Yield at most two matchers, for rules about names and for rules about paths. `numbered` are the rules with their
+    numbers.
+
+    A matcher has three values: whether it is for paths, one regular expression of all its rules, and the numbers of
+    the rules by the group of the expression that matched."""
     for is_path in (False, True):
         chosen = [(number, rule) for number, rule in reversed(numbered) if rule.is_path == is_path]
         if chosen:
@@ -87,7 +92,8 @@ def _matchers(numbered: list[tuple[int, IgnoreRule]]) -> Iterator[_Matcher]:
 
 
 def is_ignored(files: Iterable[RuleFile], path: bytes, is_folder: bool) -> bool:
-    """Whether the rule files ignore a path. `files` are in the order of their precedence, the highest first."""
+    """Whether the rule files ignore a path. `files` are in the order of their precedence, the highest first; the first
+    that has a matching rule decides. A path that no rule matches is not ignored."""
     name = path.rpartition(b"/")[2]
     for file in files:
         verdict = file.ignores(path, name, is_folder)

@@ -11,7 +11,8 @@ _STDOUT, _STDERR = 1, 2
 
 
 def own_output_files() -> frozenset[FileId]:
-    """Return the regular files behind standard output and standard error, as after `hvdocker train … > train.log`.
+    """Return the regular files behind standard output and standard error, as after `hvdocker train … > train.log`. A
+    file is given by its device and inode.
 
     With `| tee train.log` only tee knows the file, so it is not among them."""
     found = set()

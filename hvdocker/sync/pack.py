@@ -51,11 +51,11 @@ class Piece:
 
 
 def pack_stream(tree: Tree, parcel: StreamFiles, on_growth: OnGrowth = lambda path: None) -> Iterator[Piece]:
-    """Yield the stream in pieces. `on_growth` is called with the path of a file that is longer now than when it was
-    hashed; the part that was hashed is sent.
+    """Yield the stream described by `parcel` in pieces. `on_growth` is called with the path of a file that is longer
+    now than when it was hashed; the part that was hashed is sent.
 
-    Raises CodeChanged if a local file has changed in any other way since it was hashed, and UsageProblem if it
-    cannot be read."""
+    Raise CodeChanged if a local file has changed in any other way since it was hashed, and UsageProblem if it cannot
+    be read."""
     compressor = _compressor(parcel.codec)
     waiting: list[bytes] = []
     size = done = 0
@@ -72,7 +72,8 @@ def pack_stream(tree: Tree, parcel: StreamFiles, on_growth: OnGrowth = lambda pa
 
 
 def compressed_ratio(tree: Tree, paths: Iterable[str], most: int = 16, each: int = 1 << 16) -> float:
-    """Return the ratio of compressed to original size for the first `each` bytes of the `most` largest files.
+    """Return how well the files `paths` can be compressed: compressed size divided by original size, for the first
+    `each` bytes of the `most` largest files.
 
     Return 1.0 if there is nothing to compress."""
     largest = sorted(paths, key=lambda path: tree.entries[path].size, reverse=True)[:most]
@@ -165,13 +166,12 @@ def _file(tree: Tree, entry: Entry, is_shared: bool, on_growth: OnGrowth) -> Ite
 
 
 def _content(tree: Tree, entry: Entry, on_growth: OnGrowth) -> Iterator[bytes]:
-    """Yield the content of a file, exactly as it was hashed. Only appending to the file is allowed since then. Raises
-    CodeChanged after any other change; the host then discards the incomplete stream, so that no host has code that
-    differs from its hash.
+    """Yield the content of a file, exactly as it was hashed. If the file was only appended to since then, call
+    `on_growth` with its path. Raise CodeChanged after any other change; the host then discards the incomplete stream,
+    so that no host has code that differs from its hash.
 
-    If `entry.stat` still equals the file's size, times and inode, the file is not hashed again: they are compared
-    once more after reading, and the change time of a file cannot be set back. Hashing takes a core a second per
-    gigabyte."""
+    If `entry.stat` still equals the file's size, times and inode, the file is not hashed again: they are compared once
+    more after reading, and the change time of a file cannot be set back. Hashing takes a core a second per gigabyte."""
     left = entry.size
     with _opened(tree, entry.path) as file:
         digest = None if _is_unchanged(file, entry) else hashlib.sha256()

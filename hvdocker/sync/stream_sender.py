@@ -42,10 +42,10 @@ class SendResult:
 class StreamSender:
     """Sends the streams of one sync. `targets` and `bases` are by host.
 
-    `ids` has the id of the tree for each value of `SyncTarget.is_shared`. `bases` has the first line of the index
-    from which a host's changes were computed. `token` names the inboxes of this sync. `on_interrupt` is called at
-    Ctrl-C, `on_growth` with the path of a file that grew. `most_at_once` is the number of hosts that receive at the
-    same time."""
+    `ids` has the id of the tree for each value of `SyncTarget.is_shared`. `bases` has the first line of the index from
+    which a host's changes were computed. `token` names the inboxes of this sync (the folders into which hosts unpack).
+    `progress` is called with host, bytes done and bytes in total. `on_interrupt` is called at Ctrl-C, `on_growth` with
+    the path of a file that grew. `most_at_once` is the number of hosts that receive at the same time."""
 
     targets: Mapping[str, SyncTarget]
     tree: Tree
@@ -72,8 +72,11 @@ class StreamSender:
         return HostOutcomes(done, failed)
 
     def _spread_at_once(self, parcels: Mapping[str, StreamFiles]) -> HostOutcomes[SendResult]:
-        """Send to all hosts of one batch at the same time. A stream waits for the slowest of its hosts, so it must
-        not have a host that has not begun to receive."""
+        """Send to all hosts of one batch at the same time, and return their results and errors. Errors in local files
+        are raised.
+
+        A stream waits for the slowest of its hosts. So the caller passes at most `most_at_once` hosts: none of them
+        may have to wait before it begins to receive."""
         sharing = _hosts_by_stream(parcels)
         streams = {
             parcel: Broadcast(pack_stream(self.tree, parcel, self.on_growth), names)
@@ -113,8 +116,8 @@ class StreamSender:
         return SendResult(feed.wire_bytes, time.monotonic() - started, _kept(result.text))
 
     def _receiver(self, target: SyncTarget, parcel: StreamFiles) -> Command:
-        """Return the command that receives the stream on the host. For the last stream it also moves the files into
-        place."""
+        """Return the command that receives the stream `parcel` on the host `target`. For the last stream of a sync it
+        also moves the files into place."""
         stage = SyncFolder(target.folder, self.token)
         if not parcel.is_last:
             return commands.receive(stage, parcel.codec, parcel.is_first)
@@ -134,7 +137,7 @@ class StreamSender:
 
 
 def _hosts_by_stream(parcels: Mapping[str, StreamFiles]) -> dict[StreamFiles, list[str]]:
-    """Return for each stream the hosts that receive it."""
+    """Return for each stream the hosts that receive it. `parcels` has the stream of each host."""
     found: dict[StreamFiles, list[str]] = {}
     for name, parcel in parcels.items():
         found.setdefault(parcel, []).append(name)
@@ -143,7 +146,8 @@ def _hosts_by_stream(parcels: Mapping[str, StreamFiles]) -> dict[StreamFiles, li
 
 @dataclass
 class _CountedStream:
-    """The bytes of a stream for one host. Counts them in `wire_bytes` and reports the progress."""
+    """The bytes of a stream for one host (`name`). While `chunks` yields them, they are counted in `wire_bytes` and
+    the progress is reported."""
 
     name: str
     parcel: StreamFiles
@@ -167,8 +171,8 @@ def _kept(output: str) -> int:
 
 
 def _clearer_error(error: HvdockerError, name: str) -> HvdockerError:
-    """Return a clearer error if the host's disk is full, or if another sync wrote other code at the same time.
-    Return `error` itself in all other cases."""
+    """Return a clearer error for the host `name` if its disk is full, or if another sync wrote other code at the same
+    time. Return `error` itself in all other cases."""
     if commands.OTHER_CODE in error.lines:
         fix = "run the same command again; two people who train different code need two clusters"
         return HvdockerError(commands.OTHER_CODE, host=name, fix=fix)

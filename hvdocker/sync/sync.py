@@ -53,13 +53,15 @@ class SyncOptions:
 
 
 def sync_host(link: HostLink, tree: Tree, folder: str, how: SyncOptions | None = None) -> SyncReport:
-    """Sync one host and return its report, or raise its error. `sync_all` says how."""
+    """Sync one host and return its report, or raise its error. It is done as in `sync_all`. `folder` is the code
+    folder on the host; `how` None means the defaults of SyncOptions."""
     outcomes = sync_all({link.name: SyncTarget(link, folder)}, tree, how)
     return outcomes.or_raise("syncing the code failed")[link.name]
 
 
 def sync_all(targets: Mapping[str, SyncTarget], tree: Tree, how: SyncOptions | None = None) -> HostOutcomes[SyncReport]:
     """Sync all hosts together, in steps: ask what each host holds, measure the links with a sample, send the rest.
+    Return a report or an error for each host. `how` None means the defaults of SyncOptions.
 
     If a host fails, no host begins the next step, and the error is in the outcomes. Errors in the local folder are
     raised. All hosts take each step together. So the files are read and packed once for all hosts that lack the same
@@ -124,8 +126,9 @@ def _remaining_streams(
     sent: Mapping[str, SendResult],
     how: SyncOptions,
 ) -> dict[str, StreamFiles]:
-    """Return for every host the stream with the files that were not in its sample. The stream is compressed if the
-    sample showed that the link gains from it. A host without a sample gets all its files, uncompressed."""
+    """Return for every host the stream with the files that were not in its sample (`samples`). `sent` says how long
+    the samples took. The stream is compressed if the sample showed that the link gains from it. A host without a
+    sample gets all its files, uncompressed."""
     ratio = cache(partial(compressed_ratio, tree))
     rests: dict[str, StreamFiles] = {}
     for name, answer in answers.items():

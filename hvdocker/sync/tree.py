@@ -24,10 +24,11 @@ FOLDER_MODE = 0o040755
 
 @dataclass(frozen=True)
 class Entry:
-    """A file with its hash, a symlink with its `target`, or an empty folder with the mode FOLDER_MODE.
+    """A file with its hash, a symlink with its `target`, or an empty folder with the mode FOLDER_MODE. `path` begins
+    at the code folder.
 
-    `stat` has the file's size, times and inode. As long as they are unchanged, the file's content is what was
-    hashed. `stat` is None if that is not certain, because the file had changed shortly before it was hashed."""
+    `stat` has the file's size, times and inode. As long as they are unchanged, the file's content is what was hashed.
+    `stat` is None if that is not certain, because the file had changed shortly before it was hashed."""
 
     path: str
     sha256: str = ""
@@ -47,22 +48,23 @@ class Entry:
         return [self.sha256, bool(self.mode & 0o100), self.target]
 
     def checksum_line(self) -> bytes:
-        """Return the file's line in the format of sha256sum. A backslash at the start of the line marks a path with
-        escapes."""
+        """Return the file's line in the format of `sha256sum -c`, with which a host checks the file. A backslash at
+        the start of the line marks a path with escapes."""
         escaped = self.path.replace("\\", "\\\\").replace("\n", "\\n")
         line = f"{'' if escaped == self.path else chr(92)}{self.sha256}  ./{escaped}\n"
         return line.encode("utf-8", "surrogateescape")
 
     def mode_for(self, is_shared: bool) -> int:
-        """Return the mode of the file on the host. With `is_shared` all users get the read and execute bits of the
-        owner."""
+        """Return the mode of the file on the host. With `is_shared` (a container of another user reads the file), all
+        users get the read and execute bits of the owner."""
         if self.target:
             return 0o777
         open_to_all = self.mode | (self.mode & 0o500) >> 3 | (self.mode & 0o500) >> 6
         return open_to_all if is_shared else self.mode
 
     def index_row(self, is_shared: bool) -> list[object]:
-        """Return the entry as a row of a host's index: path, mode, size, time, hash and link target."""
+        """Return the entry as a row of a host's index: path, mode, size, time, hash and link target. `is_shared` (a
+        container of another user reads the file) changes the mode."""
         return [self.path, self.mode_for(is_shared), self.size, self.mtime_ns, self.sha256, self.target]
 
 
@@ -83,11 +85,12 @@ class Tree:
 
     @property
     def files(self) -> Mapping[str, Entry]:
-        """Return the entries that are files or symlinks."""
+        """The entries that are files or symlinks, without the empty folders."""
         return {path: entry for path, entry in self.entries.items() if not entry.is_folder}
 
     def id(self, is_shared: bool = False) -> str:
-        """Return the id that stands in the index of a host if the host holds exactly this tree.
+        """Return the id that stands in the index of a host if the host holds exactly this tree. `is_shared` says that
+        a container of another user reads the files there, which changes their modes.
 
         The id depends on modes but not on times: a file that was only touched has not changed."""
         rows: list[list[object]] = [[ID_VERSION, is_shared]]
@@ -95,7 +98,8 @@ class Tree:
         return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
 
     def index(self, is_shared: bool = False) -> bytes:
-        """Return the entries as the one JSON line that the host's index contains."""
+        """Return the entries as the one JSON line that the host's index contains. `is_shared` says that a container of
+        another user reads the files there, which changes their modes."""
         rows = [entry.index_row(is_shared) for _, entry in sorted(self.entries.items())]
         return json.dumps(rows, separators=(",", ":")).encode() + b"\n"
 
@@ -114,10 +118,10 @@ def hash_contents(entries: Mapping[str, Entry]) -> str:
 class HostIndex:
     """What a host holds of the code.
 
-    `rows` has the index rows of the last sync, by path and without times. `touched` are the paths that have changed
-    on the host since that sync. `unfinished` are the paths of an interrupted sync. `base` is the first line of the
-    index; it is None if the line is damaged or was not read. `is_same`: the host holds exactly the tree that it was
-    asked for."""
+    `rows` has the index rows of the last sync, by path and without times. `touched` are the paths that have changed on
+    the host since that sync. `unfinished` are the paths of an interrupted sync. `base` is the first line of the index;
+    it is None if the line is damaged or was not read. `is_same` means that the host holds exactly the tree that it was
+    asked for; the other fields are then not filled."""
 
     rows: Mapping[str, list[object]] = field(default_factory=dict)
     touched: frozenset[str] = frozenset()
@@ -131,8 +135,8 @@ class Changes:
     """What one host lacks: the paths to `send`, the files to `drop` (remove), and the folders to remove if they are
     empty, as `drop_folders`. Hosts with equal changes share one stream.
 
-    `is_shared`: the container that reads the files runs as another user than the SSH login. `finishes`: the sync
-    completes an interrupted sync, so it is needed even if there is nothing to send."""
+    `is_shared` means that the container that reads the files runs as another user than the SSH login. `finishes` means
+    that the sync completes an interrupted sync, so it is needed even if there is nothing to send."""
 
     send: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()
@@ -152,7 +156,8 @@ class Changes:
         return bool(parent_folders(self.send) & dropped or (parent_folders(dropped) | dropped) & sent)
 
     def folders(self, tree: Tree) -> list[str]:
-        """Return every folder that is made, or in which a file is written or removed, parents before children."""
+        """Return every folder that is made, or in which a file is written or removed, parents before children. The
+        first is `.`, the code folder."""
         made = {path for path in self.send if tree.entries[path].is_folder}
         return [".", *sorted(parent_folders((*self.send, *self.drop, *self.drop_folders)) | made)]
 
@@ -163,7 +168,11 @@ class Changes:
 
 
 def compute_changes(tree: Tree, held: HostIndex, is_shared: bool = False) -> Changes:
-    """Compare a tree with what a host holds, and return what the host lacks."""
+    """Return what the host lacks of the tree. `held` is what the host holds. `is_shared` says that a container of
+    another user reads the files there.
+
+    Files that differ, or that were changed on the host, are sent. Files of the last sync that the tree does not have
+    are removed; files that no sync wrote are left alone."""
     if held.is_same:
         return Changes(is_shared=is_shared)
     send = tuple(
@@ -226,7 +235,8 @@ def parent_folders(paths: Iterable[str]) -> set[str]:
 
 
 def _row_without_time(row: list[object]) -> list[object]:
-    """Return an index row without its time."""
+    """Return an index row (`Entry.index_row`) without its time, so that rows of files that were only touched are
+    equal."""
     return [*row[:3], *row[4:]]
 
 
@@ -242,7 +252,8 @@ def parse_rows(line: bytes) -> list[list[object]]:
 
 
 def parse_listing(text: bytes) -> dict[str, bytes]:
-    """Parse a listing into mode, size and times by path.
+    """Parse a listing of files on a host. The result maps each path to its mode, size and times, as one text to
+    compare.
 
     A file is listed as `//MODE/SIZE/MODIFIED/CHANGED/./PATH`, a folder as `//MODE/./PATH`. Two slashes mark the start
     of a file, because they never follow each other in a synced path."""

@@ -28,19 +28,20 @@ _LARGE_BYTES = 8 << 20
 
 @dataclass(frozen=True)
 class FoundFile:
-    """A file, symlink or empty folder in the code folder, before it is hashed. `look` has the file's size, times and
-    inode; it is None for symlinks and folders."""
+    """A file, symlink or empty folder in the code folder, before it is hashed: `entry` has no hash yet. `look` has the
+    file's size, times and inode; it is None for symlinks and folders."""
 
     entry: Entry
     look: FileStat | None = None
 
 
 def read_tree(root: Path, cache: HashCache | None = None, checksum: bool = False) -> Tree:
-    """Read the code folder `root` into a tree. Only files whose hashes are not in the cache are read.
+    """Read the code folder `root` into a tree. Only files whose hashes are not in the `cache` are read; with None, all
+    are.
 
     With `checksum` every file is hashed. A file that grows is read up to the size that it has when it is opened. If a
-    file vanishes or shrinks, the folder is read again, up to READ_TRIES times in total. Raises CodeChanged after
-    that, and UsageProblem for a file that cannot be read."""
+    file vanishes or shrinks, the folder is read again, up to READ_TRIES times in total. Raise CodeChanged after that,
+    and UsageProblem for a file that cannot be read."""
     for _ in range(READ_TRIES - 1):
         with contextlib.suppress(CodeChanged):
             return _read_tree(root, cache, checksum)
@@ -82,7 +83,7 @@ def _hash_all(root: Path, entries: list[Entry]) -> dict[str, tuple[FileStat, str
 
 def _hash(root: Path, entry: Entry) -> tuple[FileStat, str]:
     """Return the stat and the hash of a file, both as of the moment when it is opened: what is appended later is not
-    part of the tree."""
+    part of the tree. Raise CodeChanged if the file has vanished or shrinks meanwhile."""
     full = os.path.join(root, entry.path)  # noqa: PTH118  # making a Path per file would dominate a walk
     digest = hashlib.sha256()
     try:
@@ -132,8 +133,8 @@ class _Walk:
                 yield found
 
     def _file(self, item: os.DirEntry[str], relative: str) -> FoundFile | None:
-        """Return the file or symlink. Return None for this command's own output, and for a device, socket or pipe,
-        which are not synced."""
+        """Return the file or symlink `item`, whose path in the tree is `relative`. Return None for this command's own
+        output, and for a device, socket or pipe, which are not synced."""
         try:
             status = item.stat(follow_symlinks=False)
             if stat.S_ISLNK(status.st_mode):

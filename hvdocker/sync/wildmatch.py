@@ -37,8 +37,8 @@ class _MatchesNothing(Exception):
 
 
 def wildmatch_regex(pattern: bytes) -> bytes | None:
-    """Return a regular expression for `fullmatch`, to be compiled with DOTALL. Return None if the pattern matches
-    nothing."""
+    """Return a regular expression that matches what the glob pattern of an ignore file matches. It is for `fullmatch`,
+    and to be compiled with DOTALL. Return None if the pattern is malformed and matches nothing."""
     first_special = _SPECIAL.search(pattern)
     plain = first_special.start() if first_special else len(pattern)
     parts = [re.escape(pattern[:plain])]
@@ -53,8 +53,8 @@ def wildmatch_regex(pattern: bytes) -> bytes | None:
 
 
 def _next_part(pattern: bytes, at: int, plain: int) -> tuple[bytes, int]:
-    """Translate the part of the pattern that begins at `at`. Return it, and where the next part begins. `plain` is
-    the length of the text in front of the first wildcard."""
+    """Translate the part of the pattern that begins at `at` (a wildcard or one character) into a regular expression.
+    Return it, and where the next part begins. `plain` is the length of the text in front of the first wildcard."""
     char = pattern[at : at + 1]
     if char == b"*":
         return _stars(pattern, at, plain)
@@ -71,10 +71,11 @@ def _next_part(pattern: bytes, at: int, plain: int) -> tuple[bytes, int]:
 
 
 def _stars(pattern: bytes, start: int, plain: int) -> tuple[bytes, int]:
-    """Translate a run of stars. Two or more stars cross slashes if they stand alone between slashes.
+    """Translate the run of stars that begins at `start`. Return the regular expression, and where the next part
+    begins. Two or more stars match slashes too if they stand alone between slashes.
 
-    Git compares the text in front of the first wildcard separately, and takes what follows it for the start of the
-    pattern. So in `a**/b` the stars stand alone too."""
+    Git compares the text in front of the first wildcard (`plain` is its length) separately, and takes what follows it
+    for the start of the pattern. So in `a**/b` the stars stand alone too."""
     end = start
     while pattern[end : end + 1] == b"*":
         end += 1
@@ -88,7 +89,9 @@ def _stars(pattern: bytes, start: int, plain: int) -> tuple[bytes, int]:
 
 
 def _bracket(pattern: bytes, at: int) -> tuple[bytes, int]:
-    """Translate a bracket expression, such as `[!a-z]`. `at` is the position after the opening bracket."""
+    """Translate a bracket expression, such as `[!a-z]`. `at` is the position after the opening bracket. Return the
+    regular expression, and where the next part begins. Raise _MatchesNothing if the bracket is not closed or matches
+    no character."""
     is_negated = pattern[at : at + 1] in (b"!", b"^")
     at += is_negated
     found, at = _bracket_bytes(pattern, at)
@@ -130,8 +133,9 @@ def _bracket_char(pattern: bytes, at: int) -> tuple[int, int]:
 
 
 def _named_class(pattern: bytes, at: int) -> tuple[frozenset[int], int] | None:
-    """Return the members of a class such as `[:alpha:]` at this position, and the position after it. Return None if
-    the text is not of that form, so that its characters stand for themselves."""
+    """Return the bytes in a class such as `[:alpha:]` at this position, and the position after it. Return None if
+    the text is not of that form, so that its characters stand for themselves. Raise _MatchesNothing for an unknown
+    class."""
     end = pattern.find(b"]", at + 2)
     if end < 0:
         raise _MatchesNothing

@@ -32,11 +32,11 @@ from hvdocker.training.relaunch import Relaunch
 def choose_slots(
     env: Env, located: Located, inputs: JobInputs, state: ClusterState, relaunch: Relaunch | None = None
 ) -> Placement:
-    """Return the placement of the job on the hosts in `state`.
+    """Return the placement of the job on the hosts in `state`. Raises NotEnoughSlots if too few slots are free, and
+    another HvdockerError if workers are missing or not running.
 
-    `relaunch` is given if the job lost its head and is placed again. Then hosts without a running worker are
-    allowed, `-H` is reduced to the hosts that are left, and fewer ranks than requested are accepted. Raises
-    NotEnoughSlots if too few slots are free."""
+    `relaunch` is given if the job lost its head and is placed again. Then hosts without a running worker are left out,
+    `-H` is reduced to the hosts that are left, and fewer ranks than requested are accepted."""
     inventory, request, elastic = located.inventory, inputs.request, inputs.resilience.elastic
     placed = host_plans_for(inventory, state, relaunch)
     check_workers(inventory, placed, state, located.flag, may_miss=relaunch is not None)
@@ -54,20 +54,22 @@ def choose_slots(
 
 
 def host_plans_for(inventory: Inventory, state: ClusterState, relaunch: Relaunch | None) -> Mapping[str, HostPlan]:
-    """Return the host plans of the cluster; for a relaunch only those that can still be used."""
+    """Return the host plans of the cluster, by host. If `relaunch` is given (the job lost its head), return only those
+    of hosts on which the job can be placed again."""
     placed = host_plans(inventory, state)
     return usable_host_plans(placed, state, relaunch.job) if relaunch else placed
 
 
 def note_fewer_ranks(env: Env, wanted: int | None, got: int) -> None:
-    """Send a note if the job starts with fewer ranks than requested."""
+    """Send a note if the job starts with fewer ranks (`got`) than requested (`wanted`). None means that no number was
+    requested."""
     if wanted and got < wanted:
         env.listener(Event("note", f"of {wanted} ranks {got} fit now: the job begins with these"))
 
 
 def slot_request_for(inventory: Inventory, request: TrainRequest, placed: Mapping[str, HostPlan]) -> SlotRequest:
-    """Return the slot flags of `train` as a SlotRequest.
+    """Return the slot flags of `train` (`-np`, `-H` and others) as a SlotRequest.
 
-    `placed` has the training addresses, by which `-H` may name hosts too."""
+    `placed` has the training addresses of the hosts: `-H` may name a host by its address too."""
     addresses = {name: found.address for name, found in placed.items()}
     return slot_request(request.slot_flags, inventory, addresses)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 
 class SecondCtrlC(Exception):
-    """Ctrl-C was pressed a second time, and the work was abandoned."""
+    """Raised by `finish_despite_ctrl_c` when Ctrl-C was pressed a second time: it no longer waits for the work."""
 
 
 def finish_despite_ctrl_c(work: Callable[[], None], on_interrupt: Callable[[], None]) -> None:

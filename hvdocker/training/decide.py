@@ -47,9 +47,10 @@ class Decision:
     """The placement of a job, and the plans that start it.
 
     `workers_plan` is applied first: it replaces workers that lack the right image. Then `job_plan` starts the job.
-    `report` has both as one plan. `cleanup` removes the secrets if the supervisor is killed. `folders` has the
-    job's folder by host. `workers` has, by host, the workers that may run ranks. The head's worker is left out,
-    because ranks of the head run in the master. `context` is the context in which both plans are applied."""
+    `report` has both as one plan. `context` is the context in which both are applied. `cleanup` is a plan that removes
+    the secrets; it is applied only if the supervisor is killed. `folders` has the path of the job's folder by host.
+    `workers` has, by host, the name of the worker that may run ranks. The head is left out, because its ranks run in
+    the master."""
 
     report: TrainReport
     job: JobSpec
@@ -72,10 +73,12 @@ def decide(
     has_turn: bool = False,
     relaunch: Relaunch | None = None,
 ) -> Decision:
-    """Observe the hosts, choose the job's placement and plan its start. Changes nothing on a host.
+    """Observe the hosts, choose the job's placement and plan its start. Changes nothing on a host. Raises
+    NotEnoughSlots if too few slots are free, or if other commands wait for slots.
 
-    `held` are the locks, None in a dry run. `has_turn` means that the job waited in the queue and is the first, so
-    tickets of others are ignored. `relaunch` is given if the job lost its head; it does not queue again."""
+    `viewer` gets the plan. `held` are the locks, None in a dry run. `has_turn` means that the job waited in the queue
+    and is the first, so tickets of others are ignored. `relaunch` is given if the job lost its head; it does not queue
+    again."""
     from hvdocker.plan.apply import Context
     from hvdocker.sync.hash_cache import HashCache
     from hvdocker.sync.walk import read_tree

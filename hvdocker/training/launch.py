@@ -58,11 +58,12 @@ def launch(
     ticket: HeldTicket | None = None,
     relaunch: Relaunch | None = None,
 ) -> Decision:
-    """Start the job and return what was decided for it.
+    """Start the job and return what was decided for it. Raises NotEnoughSlots if too few slots are free.
 
-    The locks of the hosts are held from the search for free slots until the master runs and holds the slots as a
-    lease. `ticket` is given if the job waited in the queue: then there is no limit to the wait for the locks.
-    `relaunch` is given if the job lost its head and is started again."""
+    The locks of the hosts are held from the search for free slots until the master runs and holds the slots as a lease.
+    `ticket` is given if the job waited in the queue: then there is no limit to the wait for the locks, and the ticket
+    is removed when the master runs. `relaunch` is given if the job lost its head and is started again. On Ctrl-C after
+    the start the job is stopped."""
     from hvdocker.locks.lock import locked
 
     started: Decision | None = None
@@ -82,8 +83,9 @@ def launch(
 
 
 def repeat_if_code_changes(start: Callable[[], Decided], listener: EventListener) -> Decided:
-    """Call `start`, which decides on a job and starts it. If a file of the code changes while it is synced, call it
-    again, at most SYNC_TRIES times: everything is decided again, because the hash of the code is another one."""
+    """Call `start`, which decides on a job and starts it, and return its result. If a file of the code changes while it
+    is synced, send a note to `listener` and call `start` again: the hash of the code is another one now. After
+    SYNC_TRIES calls CodeChanged is raised."""
     from hvdocker.sync.file_errors import CodeChanged
 
     for _ in range(SYNC_TRIES - 1):
@@ -110,9 +112,10 @@ def _decide_and_start(
 
 
 def _start(plan: Plan, context: Context, held: HeldLocks) -> None:
-    """Apply the plan. If that fails, remove what this run created.
+    """Apply the plan. If that fails, remove what this command created, and raise the error.
 
-    Nothing is removed if another run took over one of the locks, because that run may already use what it found."""
+    Nothing is removed if another command took over one of the locks (`held`), because it may already use what it
+    found."""
     from hvdocker.plan.apply import apply, roll_back
 
     try:

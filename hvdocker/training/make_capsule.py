@@ -47,9 +47,11 @@ class JobInputsLike(Protocol):
 
 @dataclass(frozen=True)
 class CapsuleInputs:
-    """What `train` observed and planned when it decided on the job's placement.
+    """What `train` observed and planned when it decided on the job's placement. `state` is the observed state of the
+    hosts.
 
-    `fitting` is the plan that replaces workers that lack the right image, before the job starts."""
+    `fitting` is the plan that replaces workers that lack the right image, before the job starts. It is empty if all
+    have it."""
 
     located: Located
     session: Session
@@ -58,7 +60,8 @@ class CapsuleInputs:
 
 
 def make_capsule(env: Env, scene: CapsuleInputs, inputs: JobInputsLike, tree: Tree, job: JobSpec) -> CapsuleFiles:
-    """Return the capsule of `job`, and the patch with the changes of its code that are in no git commit.
+    """Return the capsule of `job`, and the patch with the changes of its code that are in no git commit. `scene` has
+    what was observed and planned; `tree` has the files of the code.
 
     If the job is a replay, also send a note if the image or the requirements differ from the original job."""
     request, inventory, state = inputs.request, scene.located.inventory, scene.state
@@ -96,10 +99,11 @@ def make_capsule(env: Env, scene: CapsuleInputs, inputs: JobInputsLike, tree: Tr
 
 
 def request_fields(cwd: Path, request: TrainRequest, source: Path) -> dict[str, object]:
-    """Return the fields of the request that a capsule stores, as plain JSON values.
+    """Return the fields of the request that a capsule stores, as plain JSON values by field name. Fields in
+    NOT_IN_CAPSULE are left out.
 
-    The script becomes a path relative to `source`, the folder of the code. The requirements file becomes an
-    absolute path."""
+    The script becomes a path relative to `source`, the folder of the code. The requirements file becomes an absolute
+    path. Relative paths of the request start at `cwd`."""
     words = {each.name: getattr(request, each.name) for each in fields(request)}
     words = {name: value for name, value in words.items() if name not in NOT_IN_CAPSULE}
     if request.script:
@@ -129,10 +133,11 @@ def _image(scene: CapsuleInputs, job: JobSpec) -> ImageUsed:
 
 
 def _content(session: Session, head: str, worker: ContainerSeen | None, named: ImageSeen | None) -> str:
-    """Return the content hash of the cluster's image, without added requirements. "" if unknown.
+    """Return the content hash of the cluster's image, without added requirements. Return "" if it is unknown.
 
-    `worker` is the head's worker, None if it is about to be replaced. `named` is the image that the head now has
-    under the name of the cluster's image, None if it has none."""
+    `worker` is the worker on the host `head`, None if it is about to be replaced. `named` is the image that this host
+    now has under the name of the cluster's image, None if it has none. The head's engine is asked only if these do not
+    tell."""
     if worker and worker.base_content:
         return worker.base_content
     if worker is None or (named and named.id == worker.image_id):
@@ -144,10 +149,10 @@ def _content(session: Session, head: str, worker: ContainerSeen | None, named: I
 
 
 def _code(tree: Tree, replay: StoredCapsule | None) -> tuple[CodeUsed, bytes]:
-    """Return what is recorded about the code, and the patch against its git commit.
+    """Return what the capsule records about the code (`tree`), and the patch against its git commit.
 
-    If `replay` (the original capsule) has the same code, both are taken from there, because the folder of the
-    replay may be temporary."""
+    If `replay` (the capsule of the original job) has the same code, both are taken from there, because the folder of
+    the replay may be temporary. `replay` is None if the job is not a replay."""
     if replay and replay.capsule.code.hash == tree.hash:
         return replay.capsule.code, replay.patch
     from hvdocker.jobs.capsule.git import observe_git

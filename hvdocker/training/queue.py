@@ -64,18 +64,20 @@ def check_flags(is_queued: bool, is_detached: bool, is_dry_run: bool) -> None:
 
 
 def slots_text(np: int | None, hosts: str | None) -> str:
-    """Return the requested slots (the values of `-np` and `-H`) as text for the ticket, such as `4 slots`."""
+    """Return the requested slots as text for the ticket: the value of `-H` (`hosts`) if given, else a text such as `4
+    slots` for `-np` (`np`), or `all slots` if neither is given."""
     return hosts or (pluralize(np, "slot") if np else "all slots")
 
 
 def observe_with_queue(
     located: Located, session: Session, held: HeldLocks | None, has_turn: bool, may_miss: bool = False
 ) -> tuple[ClusterState, list[Ticket]]:
-    """Return the state of the hosts and the tickets that wait for slots of this cluster.
+    """Return the state of the hosts and the tickets of commands that wait for slots of this cluster.
 
-    `has_turn` means that this client need not respect the queue: then no ticket is read, and the list is empty. With
-    `may_miss`, hosts that cannot be used are ignored. `held` are the locks, if this client has them: then dead
-    tickets are removed."""
+    `has_turn` means that this command need not respect the queue: then no ticket is read, and the list is empty. With
+    `may_miss`, hosts that cannot be used are ignored if one host is left; otherwise they raise as in `observe_cluster`.
+    `held` are the locks, if this command has them: then tickets of dead commands are removed. None means that it has
+    none."""
     from hvdocker.locks.held_ticket import read_queue
 
     inventory, links = located.inventory, session.links
@@ -88,10 +90,11 @@ def observe_with_queue(
 
 
 def place_unless_others_wait(place: ChoosePlacement, state: ClusterState, waiting: Sequence[Ticket]) -> Placement:
-    """Return the placement that `place` chooses, for a client that is not in the queue itself.
+    """Return the placement that `place` chooses, for a `train` that is not in the queue itself. `waiting` are the
+    tickets of the commands that wait in the queue.
 
-    Raises NotEnoughSlots if the slots are not free. Also raises it if other clients wait (`waiting` is not empty),
-    even if the slots are free."""
+    Raises NotEnoughSlots if the slots are not free. Also raises it if `waiting` is not empty, even if the slots are
+    free."""
     try:
         placement = place(state)
     except NotEnoughSlots as error:
@@ -130,7 +133,7 @@ def _fits_when_idle(place: ChoosePlacement, state: ClusterState) -> bool:
 def without_running_jobs(state: ClusterState) -> ClusterState:
     """Return the state as it would be if no job of any cluster ran and no other process used a GPU.
 
-    A request that does not fit even then can never be fulfilled by waiting."""
+    Used to find requests that do not fit even then: waiting in the queue would never fulfil them."""
     return replace(state, hosts={name: _host_without_jobs(seen) for name, seen in state.hosts.items()})
 
 
@@ -146,11 +149,11 @@ def _host_without_jobs(seen: HostSeen) -> HostSeen:
 def wait_in_queue(
     env: Env, located: Located, session: Session, wish: str, place: ChoosePlacement, launch: Callable[[HeldTicket], T]
 ) -> T:
-    """Wait until this client is first in the queue and its slots are free, then return what `launch` returns.
+    """Wait until this command is first in the queue and its slots are free, then call `launch` and return its result.
 
-    `place` chooses a placement and raises NotEnoughSlots while slots are missing. `launch` takes the locks, chooses
-    the placement again and removes the ticket. `wish` is the request as text, for other users to read. Raises
-    Interrupted on Ctrl-C."""
+    `place` chooses a placement and raises NotEnoughSlots while slots are missing. `launch` takes the locks, chooses the
+    placement again and removes the ticket. `wish` is the request as text for other users, such as `4 slots`. Raises
+    Interrupted on Ctrl-C. Raises at once if the request would not fit even on idle hosts."""
     from hvdocker.locks.held_ticket import hold_ticket
 
     cache = _StateCache(located, session)
@@ -166,9 +169,11 @@ def wait_in_queue(
 
 @dataclass
 class _StateCache:
-    """Keeps the last observed state of the hosts, and observes them again when it is too old.
+    """Keeps the last observed state of the hosts (None before the first observation), and observes them again when it
+    is too old.
 
-    `_looked` is the time of the last observation of labels, `_looked_whole` that of the last full observation."""
+    `_looked` is the time of the last observation of container labels, `_looked_whole` that of the last full
+    observation. Both are times of the monotonic clock."""
 
     located: Located
     session: Session
@@ -177,9 +182,10 @@ class _StateCache:
     _looked_whole: float = 0.0
 
     def refresh(self, is_near: bool) -> ClusterState:
-        """Return the state of the hosts, observed again as far as it is too old.
+        """Return the state of the hosts. Observe them fully if the last full observation is older than _FULL_REFRESH_S.
+        Otherwise read only the labels of containers, if these are older than _LABELS_REFRESH_S.
 
-        With `is_near` (this client is first in the queue) the labels of containers are read every time."""
+        With `is_near` (this command is first in the queue) the labels are read every time."""
         from hvdocker.observe.hosts import refresh_containers
 
         now = time.monotonic()
@@ -239,10 +245,11 @@ class _QueueWait:
         return line[:place]
 
     def _problem(self, is_near: bool) -> HvdockerError | None:
-        """Return the error that says why too few slots are free now, None if enough are free.
+        """Return the error that says why too few slots are free now, None if enough are free. `is_near` means that this
+        command is first in the queue.
 
         Raises if a host is unreachable. Any other error, such as a worker that is just being replaced, is ignored:
-        `launch` raises it again if it persists. `is_near` means that this client is first in the queue."""
+        `launch` raises it again if it persists."""
         try:
             self.place(self.cache.refresh(is_near))
         except NotEnoughSlots as error:
@@ -264,10 +271,10 @@ class _QueueWait:
 
 
 def queue_status(before: Sequence[Ticket], problem: HvdockerError | None) -> str:
-    """Return the status line of a waiting client, for example:
-    `3rd in the queue: 6 wanted, 4 free; 2 on b are held by mnist-4kq2 of kim`
+    """Return the status line of a waiting command, for example `3rd in the queue: 6 wanted, 4 free; 2 on b are held by
+    mnist-4kq2 of kim`
 
-    `before` are the tickets ahead of this client. `problem` says why too few slots are free, if so."""
+    `before` are the tickets ahead of this command. `problem` says why too few slots are free, None if enough are."""
     parts = [f"{ordinal(len(before) + 1)} in the queue"]
     if problem:
         parts.append("; ".join((problem.what, *_holders(problem))))

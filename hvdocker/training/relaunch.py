@@ -24,9 +24,10 @@ T = TypeVar("T")
 class Relaunch:
     """A job that lost its head and is to be launched again on the hosts that are left.
 
-    `job` is its id, which stays the same, so that outputs and logs on other hosts still belong to the job.
-    `resilience` has the restarts that are left. `np` is the number of ranks that it had: the most that it gets now,
-    unless it is elastic or was started with `-np` or `-H`. `code_hash` is the hash of the code that it ran."""
+    `job` is its id, which stays the same, so that outputs and logs on other hosts still belong to the job. `resilience`
+    has the restarts that are left. `np` is the number of ranks that it had: the most that it gets now, unless it is
+    elastic or was started with `-np` or `-H`. `code_hash` is the hash of the code that it ran; a note tells the user if
+    the code has changed. `lost` is the error that tells of the loss."""
 
     job: str
     resilience: Resilience
@@ -39,8 +40,9 @@ class Relaunch:
 def launch_again(start: Callable[[], T], relaunch: Relaunch, clean_up: Callable[[str], None]) -> T:
     """Call `start`, which launches a job that lost its head, and return its result.
 
-    If it fails, call `clean_up` with the job's id and raise HeadLost, with the reason of the failure added. Interrupted
-    and HeadLost from `start` are raised unchanged, without `clean_up`. Ctrl-C is raised after `clean_up`."""
+    If `start` fails, call `clean_up` with the job's id and raise HeadLost, with the reason of the failure added.
+    Interrupted and HeadLost from `start` are raised unchanged, without `clean_up`. Ctrl-C is raised after
+    `clean_up`."""
     try:
         return start()
     except (Interrupted, HeadLost):
@@ -55,9 +57,10 @@ def launch_again(start: Callable[[], T], relaunch: Relaunch, clean_up: Callable[
 
 
 def relaunch_of(env: Env, located: Located, inputs: JobInputs, job: JobSpec, lost: HeadLost) -> Relaunch:
-    """Return the Relaunch with which a job that lost its head is launched again. This uses one restart.
+    """Return the Relaunch with which a job that lost its head is launched again. This uses one restart. `lost` is the
+    error that tells of the loss.
 
-    If no restart is left, clean up after the job and raise `lost`."""
+    If no restart is left, fetch what is left of the job, remove its secrets, and raise `lost`."""
     most, number = inputs.resilience.restarts, max(job.resilience.first_restart, lost.restart) + 1
     if number > most:
         clean_up_lost_job(env, located, job.job, has_secrets=bool(job.secrets))

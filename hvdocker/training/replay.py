@@ -33,9 +33,10 @@ _NUMBER_FIELDS = frozenset(("np", "min_np", "max_np", "restarts"))
 
 @dataclass(frozen=True)
 class ReplayOptions:
-    """Flags of `replay`. `np` changes the number of ranks.
+    """Flags of `replay`. `np` changes the number of ranks; None keeps it.
 
-    `env` and `secrets` are --env and --secret flags, for values that a capsule does not store."""
+    `env` and `secrets` are the values of --env and --secret, for values that a capsule does not store. `lock_wait_s` is
+    how long to wait for the locks of the hosts. `is_forced` allows a job on another user's cluster."""
 
     np: int | None = None
     env: tuple[str, ...] = ()
@@ -48,7 +49,8 @@ class ReplayOptions:
 
 
 def replay(env: Env, located: Located, job: str, options: ReplayOptions, viewer: Viewer) -> TrainReport:
-    """Run the job with the id `job` again. Raises HvdockerError if its code cannot be restored."""
+    """Run a job again from its capsule, and return the report of the new job. `job` is the id of the original job, or
+    the beginning of one. Raises HvdockerError if there is no capsule, or if its code cannot be restored."""
     (stored,) = find_capsules(env, located, (job,))
     located = with_environment(located, stored, options)
     with restored_code(env, stored) as source:
@@ -86,10 +88,11 @@ def replay_request(stored: StoredCapsule, options: ReplayOptions, source: Path) 
 
 
 def _requirements(stored: StoredCapsule, path: Path, source: Path) -> Path:
-    """Return the path of the requirements file: in the restored code `source`, else the original `path`.
+    """Return the path of the requirements file for the replay. `path` is the original path. A file that was in the code
+    folder is taken from the restored code (`source`); for any other file the original path is returned.
 
-    The original path is used if the file was outside of the code. Raises UsageProblem in this case if the capsule
-    came from a host, because such a capsule may not name files of the controller."""
+    Raises UsageProblem for a file outside of the code if the capsule came from a host, because such a capsule may not
+    name files of the controller."""
     folder = stored.capsule.code.folder
     if folder and path.is_relative_to(folder) and ".." not in path.parts:
         return source / path.relative_to(folder)
@@ -109,10 +112,11 @@ def _request_fields(request: Mapping[str, object]) -> dict[str, Any]:
 
 
 def _read_fields(default: Any, told: Mapping[str, object]) -> dict[str, Any]:
-    """Return the values in `told` for the fields of `default`, a TrainRequest or a dataclass in one of its fields.
+    """Return the values that `told` has for the fields of `default`, by field name. `default` is a TrainRequest, or a
+    dataclass in one of its fields. `told` is the part of a capsule that stores them.
 
-    Raises UsageProblem for a value of the wrong type. Fields in NOT_IN_CAPSULE are skipped. Values are `Any` because
-    fields have different types."""
+    Raises UsageProblem for a value of the wrong type. Fields in NOT_IN_CAPSULE and unknown fields are skipped. Values
+    are `Any` because fields have different types."""
     found: dict[str, Any] = {}
     for each in fields(default):
         value, usual = told.get(each.name), getattr(default, each.name)
@@ -128,7 +132,7 @@ def _read_fields(default: Any, told: Mapping[str, object]) -> dict[str, Any]:
 
 
 def _has_type(name: str, value: object, usual: object) -> bool:
-    """Return whether the value has the type of the field `name`, whose default is `usual`.
+    """Return whether `value`, read from a capsule, has the type of the field `name`, whose default is `usual`.
 
     A capsule may have other types, because a host or another version of hvdocker may have written it."""
     if usual is None:
@@ -190,10 +194,11 @@ def _secret_flag(secret: SecretSource) -> str:
 
 @contextmanager
 def restored_code(env: Env, stored: StoredCapsule) -> Iterator[Path]:
-    """Yield a folder whose hash shows that it has exactly the job's code.
+    """Yield a folder that has exactly the job's code, as its hash shows.
 
-    This is the original folder of the code, or the current folder if the original is not here. If that folder has
-    changed, it is a checkout from git in a temporary folder. Raises HvdockerError if git does not have the code."""
+    First the original folder of the code is checked, or the current folder if the original is not on this machine. If
+    its files have changed, the code is checked out from git into a temporary folder, which is removed after the body.
+    Raises HvdockerError if git does not have the code."""
     code = stored.capsule.code
     for folder in _candidate_folders(env, stored)[:1]:
         if _hash_of(folder) == code.hash:
@@ -209,8 +214,8 @@ def restored_code(env: Env, stored: StoredCapsule) -> Iterator[Path]:
 def _candidate_folders(env: Env, stored: StoredCapsule) -> list[Path]:
     """Return the folders that may have the job's code: the original folder, then the current folder.
 
-    The original folder is left out if it is not here or if the capsule came from a host. The current folder is left
-    out if it is `/` or the user's home."""
+    The original folder is left out if it is not on this machine, or if the capsule came from a host. The current folder
+    is left out if it is `/` or the user's home."""
     here, then = env.cwd.resolve(), Path(stored.capsule.code.folder)
     far_too_much = (Path("/"), Path.home().resolve())
     wanted = [folder for folder in (then,) if not stored.host and folder.is_absolute() and folder.is_dir()]

@@ -27,8 +27,8 @@ class Viewer:
     """Callbacks with which `train` informs its caller. Each is optional.
 
     `plan` gets the plan before it is applied. `started` is called when the master runs, `line` for each line of the
-    job's output, and `stopping` when Ctrl-C begins to stop the job. `explained` gets an explanation of the
-    placement."""
+    job's output, and `stopping` when Ctrl-C begins to stop the job. `explained` gets an explanation why these hosts and
+    slots were chosen; None if the caller does not want one."""
 
     plan: Callable[[Plan], None] = lambda plan: None
     started: Callable[[Started], None] = lambda started: None
@@ -49,9 +49,9 @@ class TrainReport:
     restarts_before: int = 0
 
     def ended(self, flag: str) -> EndedJob | None:
-        """Return how the job ended. None for a detached job or a dry run, whose end is not known.
+        """Return how the job ended. Return None for a detached job or a dry run, whose end is not known.
 
-        `flag` is what suggested commands need to name the cluster."""
+        `flag` is what suggested commands need to name the cluster, such as ` --cluster NAME`, or empty."""
         if self.end is None:
             return None
         return EndedJob(self.job, self.placement, self.end, self.last_lines, flag, self.restarts_before)

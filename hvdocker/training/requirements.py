@@ -32,9 +32,11 @@ DEFAULT_FILE_NAME = "requirements.txt"
 
 
 def find_requirements(cwd: Path, named: Path | None, folder: Path) -> Requirements | None:
-    """Return the parsed file `named`, or requirements.txt in `folder` if no file is named.
+    """Return the parsed requirements file: `named` (relative to `cwd`), or requirements.txt in `folder` if `named` is
+    None.
 
-    None if no file is named and `folder` has no requirements.txt."""
+    Return None if no file is named and `folder` has no requirements.txt. Raises UsageProblem if the file cannot be
+    read."""
     path = (cwd / at_home(named)).resolve() if named else folder / DEFAULT_FILE_NAME
     if not named and not path.is_file():
         return None
@@ -75,10 +77,11 @@ def plan_workers(
     requirements: Requirements | None,
     maker: Maker,
 ) -> Plan:
-    """Return the plan that gives the workers of `hosts` (the head first) the image that the job needs.
+    """Return the plan that gives the workers of `hosts` (the head first) the image that the job needs. `requirements`
+    are the Python requirements of the job, None if it has none.
 
-    The plan is empty if they have it. Hosts are contacted only if the known labels and image ids of the workers do
-    not show that."""
+    The plan is empty if the workers have the right image. Hosts are contacted only if the known labels and image ids of
+    the workers do not show that."""
     if requirements is None:
         return plan_without_requirements(inventory, state, placed, hosts, _contents(session, state, hosts), maker)
     layer = requirements_layer(inventory, state, hosts, requirements)
@@ -101,7 +104,8 @@ def _contents(session: Session, state: ClusterState, hosts: Sequence[str]) -> Ma
 def _find_image(
     session: Session, inventory: Inventory, state: ClusterState, image: str
 ) -> tuple[dict[str, ImageSeen], ClusterState]:
-    """Return `image` as it is on every host that has it, and on the controller if that has it.
+    """Return the image with the name `image` as it was found, by host, with the key CONTROLLER for the controller.
+    Machines that lack it are not in the result.
 
     Also return the state, with the controller's copy of the cluster's image added: `image` may be built from it."""
     from hvdocker.observe.engine import see_controller_image, see_images

@@ -52,10 +52,11 @@ CLEANUP_LOCK_WAIT_S = 120.0
 class RunReport:
     """How a run ended.
 
-    `job` is the id of the job, empty if none was started. `error` is the error of `up`, `train` or the job.
-    `cleanup_error` is the error of fetching the results or removing the cluster afterwards. `is_kept` means that the
-    cluster is still there, `is_asked_to_keep` that `--keep` asked for this. `may_be_running` means that the job's
-    end was not seen. `planned` is the report of `up` in a dry run."""
+    `located` is the cluster of the run. `job` is the id of the job, empty if none was started. `train` is the report of
+    `train`, None if it did not return. `fetched` is what was fetched of the job's results, None if nothing was. `error`
+    is the error of `up`, `train` or the job. `cleanup_error` is the error of fetching the results or removing the
+    cluster afterwards. `is_kept` means that the cluster is still there, `is_asked_to_keep` that `--keep` asked for
+    this. `may_be_running` means that the job's end was not seen. `planned` is the report of `up` in a dry run."""
 
     located: Located
     job: str = ""
@@ -101,7 +102,8 @@ class RunReport:
 
 @dataclass(frozen=True)
 class RunVerbs:
-    """The functions that a run calls, replaceable in tests."""
+    """The functions that a run calls. Tests replace them. `check` examines the hosts before anything is created;
+    `heartbeat` renews the tickets of the run; the others are the verbs of the same names."""
 
     check: Callable[..., SlotRequest | None] = run_preflight
     heartbeat: Callable[..., AbstractContextManager[None]] = run_heartbeat
@@ -120,10 +122,10 @@ def run(
     verbs: RunVerbs = RunVerbs(),
     hooks: Hooks | None = None,
 ) -> RunReport:
-    """Run one job on a cluster of its own.
+    """Run one job on a cluster of its own, and return how it ended. `hooks` are the user's hooks, None for none.
 
-    Raises an error only if nothing was created on a host yet. Later errors are in the report. `keep` is the value
-    of `--keep`: never, failed or always."""
+    Raises an error only if nothing was created on a host yet. Later errors are in the report. `keep` is the value of
+    `--keep`: never, failed or always. It says when the cluster is kept after the job."""
     check_keep(keep)
     if not request.is_dry_run:
         check_state_is_writable(located)
@@ -163,7 +165,8 @@ def final_error(report: RunReport) -> BaseException | None:
 
 
 def _with_local_logs(fix: str, report: RunReport) -> str:
-    """Return `fix` with paths of the fetched logs in place of commands that read them from hosts."""
+    """Return `fix` (a hint of an error) with commands that read logs from hosts replaced by the paths of the fetched
+    logs."""
     job, logs = f"{report.job}{report.located.flag}", report.folder / "logs"
     return fix.replace(f"hvdocker logs {job}", str(logs / "output.log")).replace(
         f"hvdocker fetch {job}, then logs/", f"{logs}/"
@@ -171,12 +174,14 @@ def _with_local_logs(fix: str, report: RunReport) -> str:
 
 
 def can_take_fix(error: BaseException | None) -> TypeGuard[HvdockerError]:
-    """Return whether `fix` can be set on the error. It cannot on HostErrors, which show the `fix` of each host."""
+    """Return whether `fix`, the hint for the user, can be set on the error. It cannot on HostErrors, which show the
+    `fix` of each host, nor on an exception that is no HvdockerError."""
     return isinstance(error, HvdockerError) and not isinstance(error, HostErrors)
 
 
 def _slot_request(located: Located, inputs: JobInputs) -> SlotRequest | None:
-    """Return the slots that the user requests with flags of `run`, None for all slots."""
+    """Return the slots that the user requests with flags of `run`. Return None if no such flag is given: then the run
+    uses all slots."""
     wanted, elastic = inputs.request.slot_flags, inputs.resilience.elastic
     if wanted.is_empty and elastic is None:
         return None
@@ -280,9 +285,9 @@ class _Run:
 
     @property
     def _is_kept(self) -> bool:
-        """Whether `--keep` says to keep the cluster after this job.
+        """Whether the cluster is kept after this job, as `--keep` says: always, or for `failed` if there was an error.
 
-        For `--keep failed`, a job that was interrupted or stopped does not count as failed."""
+        A job that was interrupted or stopped does not count as failed."""
         has_failed = self.report.error is not None and not self._ended_by(Interrupted, JobStopped)
         return self.keep == "always" or (self.keep == "failed" and has_failed)
 

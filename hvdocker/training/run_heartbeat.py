@@ -20,10 +20,11 @@ from hvdocker.transport.session import connected, reopen_link
 
 @contextmanager
 def run_heartbeat(env: Env, located: Located, claim: Claim, wish: str, without: Collection[str] = ()) -> Iterator[None]:
-    """Renew a ticket of the run on all reachable hosts until the block ends. Lost links are opened again.
+    """Renew a ticket of the run on all reachable hosts until the body ends. Lost links are opened again. `claim` has
+    the token of the run, which goes into the tickets.
 
-    `wish` is the request as text, for other users to read. The hosts `without` get no ticket, because they get no
-    containers of the run. All workers of a local cluster are on one machine, which gets one ticket."""
+    `wish` is the request as text for other users, such as `4 ranks`. The hosts `without` get no ticket, because they
+    get no containers of the run. All workers of a local cluster are on one machine, which gets one ticket."""
     from hvdocker.locks.heartbeat import heartbeat_on_all_hosts
     from hvdocker.transport.reconnecting_link import ReconnectingLink
 

@@ -12,11 +12,12 @@ from hvdocker.units import show_bytes
 
 @dataclass(frozen=True)
 class WriteJobFile(Step):
-    """Write job.json, or another JSON file of the job (`name`), into the job's folder on a host.
+    """Write job.json, or another JSON file of the job (`name`), into the job's folder (`folder`) on a host. `content`
+    is the text of the file.
 
-    `from_caller` names the variables whose values came from the caller's environment. If the plan is printed as a
-    shell script, the script reads these values from its own environment instead of containing them. `is_shared`:
-    the container's user is not the SSH user and must be able to read the file."""
+    `from_caller` names the variables whose values came from the caller's environment. If the plan is printed as a shell
+    script, the script reads these values from its own environment instead of containing them. `is_shared` means that
+    other users than the SSH user may read the file; it is set if the container runs as another user."""
 
     folder: str
     content: str

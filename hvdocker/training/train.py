@@ -26,9 +26,11 @@ from hvdocker.transport.session import Session, connected
 def train(
     env: Env, located: Located, request: TrainRequest, viewer: Viewer, inputs: JobInputs | None = None
 ) -> TrainReport:
-    """Run a job to its end, or only start it if it is detached. Launch it again if it loses its head.
+    """Run a job to its end, or only start it if it is detached, and return a report. Launch it again if it loses its
+    head and restarts are left; otherwise raise HeadLost. A job that fails does not raise: the report says how it ended.
 
-    `inputs` is the result of `prepare_inputs`, if the caller has called that already."""
+    `inputs` is the result of `prepare_inputs` if the caller has called it already; None means that `request` is read
+    here."""
     inputs = inputs or prepare_inputs(env, located, request)
     relaunch: Relaunch | None = None
     while True:
@@ -42,10 +44,11 @@ def train(
 def _once(
     env: Env, located: Located, session: Session, inputs: JobInputs, viewer: Viewer, relaunch: Relaunch | None
 ) -> TrainReport | Relaunch:
-    """Launch the job once and follow it to its end. Return a report on it.
+    """Launch the job once and follow it to its end. Return a report on it. A detached job is not followed, and in a dry
+    run nothing is launched.
 
-    Return a Relaunch instead if the job lost its head and has restarts left. A detached job is not followed, and in
-    a dry run nothing is launched."""
+    Return a Relaunch instead of a report if the job lost its head and has restarts left. `relaunch` is such a Relaunch
+    of the call before, None at first."""
     request = inputs.request
     if request.is_dry_run:
         return decide(env, located, session, inputs, viewer).report

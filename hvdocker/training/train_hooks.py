@@ -18,11 +18,12 @@ class TrainHooks:
 
     @contextmanager
     def around(self, viewer: Viewer, tells_failure: bool = True) -> Iterator[None]:
-        """Run the hook pre-train, then the block, then the hook post-train.
+        """Run the hook pre-train, then the body, then the hook post-train. `viewer` is that of the job: through it the
+        hooks learn the job's id and hosts.
 
-        post-train runs if the job has ended, successfully or not, or was detached. It does not run if the job's end
-        was not seen, because the job may still be running. With `tells_failure` the hook on-failure runs after an
-        error."""
+        post-train runs if the job has ended, successfully or not, or was detached. It does not run if the job's end was
+        not seen, because the job may still be running. With `tells_failure` the hook on-failure runs after an error;
+        pass False if the caller runs it."""
         self._listen(viewer)
         try:
             self._hooks.before("train")

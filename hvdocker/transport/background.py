@@ -15,8 +15,10 @@ _POLL_S = 0.2
 
 
 class BackgroundThreads:
-    """Daemon threads that are reused for later tasks. `_free` counts the idle threads that no queued task has
-    claimed."""
+    """Daemon threads that run tasks and are reused for later tasks. A thread ends when it was idle for `kept_s`
+    seconds.
+
+    `_free` counts the idle threads for which no task waits in the queue."""
 
     def __init__(self, kept_s: float = IDLE_THREAD_S) -> None:
         self._kept_s = kept_s
@@ -43,8 +45,8 @@ class BackgroundThreads:
 
 
 class UninterruptedTask:
-    """Work that Ctrl-C cannot cut off, because it runs in its own thread: Python raises KeyboardInterrupt only
-    in the main thread."""
+    """Work that Ctrl-C cannot cut off, because it runs in its own thread: Python raises KeyboardInterrupt only in the
+    main thread. Call `wait` until `is_over`, then `raise_error`; `run_uninterrupted` does all of this."""
 
     def __init__(self, work: Callable[[], object]) -> None:
         self._work = work
@@ -65,8 +67,9 @@ class UninterruptedTask:
         return self._over.is_set()
 
     def wait(self) -> None:
-        """Wait until the work is over; the first call starts it. Ctrl-C raises KeyboardInterrupt here
-        without stopping the work; the caller may then wait again."""
+        """Wait until the work is over; the first call starts the work. An exception of the work is not raised here,
+        but by `raise_error`. Ctrl-C raises KeyboardInterrupt here without stopping the work; the caller may then wait
+        again."""
         while not self.is_over:
             if self._thread.ident is None:
                 self._thread.start()
@@ -74,7 +77,7 @@ class UninterruptedTask:
             self._over.wait(_POLL_S)
 
     def raise_error(self) -> None:
-        """Raise the exception that the work raised, if any."""
+        """Raise the exception that the work raised. Return if it raised none or is not over yet."""
         for error in self._errors:
             raise error
 

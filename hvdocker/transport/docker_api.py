@@ -50,10 +50,11 @@ class EngineClient(APIClient):  # type: ignore[misc]  # untyped base
     def _read_from_socket(
         self, response: Any, stream: bool, tty: bool = False, demux: bool = False
     ) -> Any:  # Any: as the SDK's own, whose exec_start calls it
-        """Read the output of an exec from the buffer in which the response header arrived.
+        """Return the output of an exec, read from the buffer in which the response header arrived. The parameters are
+        those of the SDK's method, which this one replaces: with `stream`, the result is an iterator of pieces.
 
-        The SDK's own method bypasses that buffer and loses the output that arrived with the header (docker-py
-        issue 2042). A stream has no timeout: the command may be silent for any time."""
+        The SDK's own method bypasses that buffer and loses the output that arrived with the header (docker-py issue
+        2042). A stream has no timeout: the command may be silent for any time."""
         self._raise_for_status(response)
         if stream:
             self._disable_socket_timeout(self._get_raw_response_socket(response))
@@ -61,7 +62,7 @@ class EngineClient(APIClient):  # type: ignore[misc]  # untyped base
         return pieces if stream else consume_socket_output(pieces, demux=demux)
 
     def _multiplexed_response_stream_helper(self, response: Any) -> Iterator[bytes]:  # Any: as above
-        """Yield the pieces of a log as they arrive, each mostly one line.
+        """Yield the pieces of a container's log as they arrive, each mostly one line. This replaces the SDK's method.
 
         The SDK's own method calls urllib3 twice for each piece, which takes longer than a job needs to print it."""
         self._disable_socket_timeout(self._get_raw_response_socket(response))
@@ -80,8 +81,8 @@ class EngineClient(APIClient):  # type: ignore[misc]  # untyped base
 
 
 def _read_some(response: Any) -> bytes:
-    """Return the bytes of a streamed response that have arrived, at least one; nothing at its end. Errors are those
-    of urllib3."""
+    """Return the bytes of a streamed response that have arrived, at least one byte. Return empty bytes at the end of
+    the response. A broken connection raises urllib3's ProtocolError, as with urllib3's own read."""
     try:
         return response.raw._fp.read1(1 << 16)  # type: ignore[no-any-return]  # urllib3 is untyped here
     except (HTTPException, OSError) as error:
@@ -89,8 +90,8 @@ def _read_some(response: Any) -> bytes:
 
 
 def _frames(response: Any) -> Iterator[tuple[int, bytes]]:
-    """Yield (stream number, data) for each piece of output of a command that runs without a terminal. The number
-    tells standard output from standard error."""
+    """Yield (stream number, data) for each piece of output of an exec that runs without a terminal. The number is 1
+    for standard output and 2 for standard error. `response` is the answer to the start of the exec."""
     buffer = response.raw._fp.fp
     try:
         while len(head := buffer.read(8)) == 8:
@@ -101,8 +102,11 @@ def _frames(response: Any) -> Iterator[tuple[int, bytes]]:
 
 
 def engine_client(dial: Dial) -> EngineClient:
-    """Return an API client that calls `dial()` for every new connection to the engine. It speaks the newest API
-    version that the SDK and the engine both know."""
+    """Return an API client for an engine that is reached through a link. It calls `dial` for every new connection to
+    the engine; `dial` returns an open channel.
+
+    The client speaks the newest API version that the SDK and the engine both know. Opening a connection may raise the
+    errors of paramiko and requests."""
     # The SDK's constructor wants an address; it is replaced before anything is sent.
     client = EngineClient(base_url="tcp://localhost:1", version=DEFAULT_DOCKER_API_VERSION, timeout=TIMEOUT_S)
     client.base_url = BASE_URL
@@ -112,16 +116,21 @@ def engine_client(dial: Dial) -> EngineClient:
 
 
 def local_client(socket_url: str, tls: Any = None) -> EngineClient:
-    """Return an API client for an engine that the SDK itself can reach, on a Unix socket for example. `tls` is the
-    SDK's TLSConfig. Raises an OSError soon if nothing answers, because the caller may do without this engine."""
+    """Return an API client for an engine that the SDK itself can reach. `socket_url` is a Docker URL such as
+    unix:///var/run/docker.sock. `tls` is the SDK's TLSConfig, None without TLS; it is `Any` because the SDK has no
+    types.
+
+    Raise an OSError after a short timeout if nothing answers, because some callers can do without this engine."""
     client = EngineClient(base_url=socket_url, version=DEFAULT_DOCKER_API_VERSION, timeout=TIMEOUT_S, tls=tls)
     return _agree_on_version(client, LOCAL_TIMEOUTS_S)
 
 
 def _agree_on_version(client: EngineClient, timeout_s: float | tuple[float, float] = TIMEOUT_S) -> EngineClient:
-    """Set the client's API version and `engine_version` from the headers of a ping, and return the client. A
-    request to `/version` would be slow, because the engine then starts runc and other programs. `timeout_s` is the
-    limit of the ping, or a pair: for the connection and for the answer."""
+    """Set the client's API version and `engine_version` from the headers of a ping to the engine, and return the
+    client.
+
+    `timeout_s` is the limit of the ping, or a pair: for the connection and for the answer. A request to `/version`
+    would be slow, because the engine then starts runc and other programs."""
     answer = client.get(client._url("/_ping", versioned_api=False), timeout=timeout_s)
     client._raise_for_status(answer)
     offered = answer.headers.get("Api-Version") or client.version(api_version=False)["ApiVersion"]
@@ -132,7 +141,8 @@ def _agree_on_version(client: EngineClient, timeout_s: float | tuple[float, floa
 
 
 def _version_in(server: str) -> str:
-    """Return the version in a header such as `Docker/20.10.24+dfsg1 (linux)`; `?` if there is none."""
+    """Return the engine's version in the HTTP header `Server`, such as 20.10.24+dfsg1 in `Docker/20.10.24+dfsg1
+    (linux)`. Return `?` if the header names no version."""
     name, _, rest = server.partition("/")
     return rest.split()[0] if name == "Docker" and rest.strip() else "?"
 

@@ -35,10 +35,11 @@ _CONNECTION_LOST_ERRNOS = frozenset(
 
 @contextmanager
 def translating_errors(name: str, what: str) -> Iterator[None]:
-    """Translate errors while an open link is used: engine errors, refused channels and lost connections become
-    HvdockerErrors.
+    """Translate the errors that the code in the `with` block raises while it uses an open link. Engine errors, refused
+    channels and lost connections become HvdockerErrors; an HvdockerError only gets the host's name.
 
-    `name` is the host. `what` describes the work under way and becomes part of the message."""
+    `name` is the host. `what` describes the work under way, such as `running a command`, and becomes part of the
+    message."""
     from docker.errors import APIError, DockerException
     from requests.exceptions import RequestException
 
@@ -72,7 +73,8 @@ def translating_errors(name: str, what: str) -> Iterator[None]:
 
 
 def connection_lost(name: str, what: str, error: Exception) -> HostUnreachable:
-    """Return the error for a connection that broke while `what` was under way."""
+    """Return the error for a connection to the host `name` that broke. `what` is the work that was under way, such as
+    `reading from a command`. `error` is the exception that showed the break; its text becomes part of the message."""
     return HostUnreachable(
         f"the connection was lost: {what}",
         host=name,

@@ -30,7 +30,8 @@ class CommandResult:
         return self.out.decode("utf-8", "surrogateescape")
 
     def tail(self, count: int = 10) -> list[str]:
-        """Return the last lines of standard error, or of standard output if standard error is empty."""
+        """Return the last `count` lines of standard error, or of standard output if standard error is empty. Used in
+        error messages."""
         spoken = self.err.strip() or self.out.strip()
         return spoken.decode("utf-8", "replace").splitlines()[-count:]
 
@@ -44,19 +45,21 @@ class HostLink(Protocol):
     def run(
         self, command: Command, stdin: Iterable[bytes] | None = None, timeout_s: float | None = COMMAND_TIMEOUT_S
     ) -> CommandResult:
-        """Run a command to its end. A non-zero exit is a normal result. A lost connection raises
-        HostUnreachable, a command that takes longer than `timeout_s` raises CommandTimeout.
+        """Run a command to its end and return its result. A non-zero exit is a normal result. A lost connection raises
+        HostUnreachable, a command that takes longer than `timeout_s` raises CommandTimeout (None: no limit).
 
-        With `stdin` there is no time limit, because sending a large input may take any time."""
+        `stdin` are the bytes of its standard input; None means empty input. With `stdin` there is no time limit,
+        because sending a large input may take any time."""
         ...
 
     def stream(self, command: Command, stdin: Iterable[bytes] | None = None) -> Iterator[bytes]:
-        """Run a command with this standard input, and yield its standard output as it arrives. Raise an error at
-        the end if the command exited non-zero."""
+        """Run a command and yield its standard output as it arrives. `stdin` are the bytes of its standard input; None
+        means empty input. Raise an error at the end if the command exited non-zero."""
         ...
 
     def engine(self) -> APIClient:
-        """Return the client of the host's Docker engine; the first call opens it."""
+        """Return the client of the host's Docker engine. The first call opens it; later calls return the same client.
+        Raise HostUnfit if no engine answers."""
         ...
 
     def greeting(self, address: str, port: int, timeout_s: float) -> bytes | None:
@@ -68,7 +71,7 @@ class HostLink(Protocol):
         ...
 
     def pasteable(self, command: Command) -> str:
-        """Return the shell line with which a user would run that command by hand."""
+        """Return the shell line with which a user would run that command by hand from the controller, for messages."""
         ...
 
     def close(self) -> None: ...
@@ -82,16 +85,18 @@ def run_or_raise(
     fix: str | None = None,
     timeout_s: float | None = COMMAND_TIMEOUT_S,
 ) -> CommandResult:
-    """Run a command and return its result. A non-zero exit raises an error with the message `what`, the command,
-    its last lines of output and the suggested `fix`."""
+    """Run a command and return its result if it exits with 0. A non-zero exit raises an HvdockerError with the message
+    `what` (such as `storing a layer failed`), the command, its last lines of output and the suggested `fix`.
+
+    `stdin` and `timeout_s` are those of `HostLink.run`."""
     result = link.run(command, stdin, timeout_s)
     raise_if_failed(link, result, what, fix)
     return result
 
 
 def raise_if_failed(link: HostLink, result: CommandResult, what: str, fix: str | None = None) -> None:
-    """Raise an error if the command of `result` exited non-zero. The error has the message `what`, the command,
-    its last lines of output and the suggested `fix`."""
+    """Raise an HvdockerError if the command of `result` exited non-zero; otherwise return. The error has the message
+    `what` (such as `storing a layer failed`), the command, its last lines of output and the suggested `fix`."""
     if result.code != 0:
         raise HvdockerError(
             f"{what} (exit {result.code})",

@@ -28,8 +28,9 @@ _HERE = "this machine"
 
 @dataclass(frozen=True)
 class EngineAddress:
-    """The URL of the controller's engine. `origin` says in words which setting names it, empty for the default.
-    `tls` has the certificates for a TCP connection; it is `Any` because the SDK has no types."""
+    """The URL of the controller's engine. `origin` is the setting that names it, such as `DOCKER_HOST` or `the docker
+    context NAME`, and empty for the default. `tls` has the certificates for a TCP connection, None without TLS; it is
+    `Any` because the SDK has no types."""
 
     url: str = DEFAULT_SOCKET
     origin: str = ""
@@ -37,7 +38,11 @@ class EngineAddress:
 
 
 def engine_address(environ: Mapping[str, str], home: Path) -> EngineAddress:
-    """Return where the controller's engine is. Raises HostUnfit if it is set to something that cannot be used."""
+    """Return where the controller's engine is, as the docker command finds it: from DOCKER_HOST and DOCKER_CONTEXT in
+    `environ`, or from the files in `home`/.docker.
+
+    Raise HostUnfit if the URL is of a kind that hvdocker cannot open (ssh://), or if the docker context names no
+    engine."""
     if url := environ.get("DOCKER_HOST"):
         found = EngineAddress(url, "DOCKER_HOST", kwargs_from_env(environment=environ).get("tls"))
     else:
@@ -80,7 +85,8 @@ def _tls(folder: Path, is_unverified: bool) -> Any:  # Any: the SDK has no types
 
 
 def _json(path: Path) -> dict[str, Any]:
-    """Return the JSON object in a file of the docker command; an empty one if there is none."""
+    """Return the JSON object in a configuration file of the docker command. Return an empty object if the file is
+    missing or has no JSON object. Values are `Any` because they come from parsed JSON."""
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -89,7 +95,8 @@ def _json(path: Path) -> dict[str, Any]:
 
 
 def open_local_engine() -> APIClient:
-    """Return a client of the controller's Docker engine. Raises HostUnfit if none answers."""
+    """Return a client of the controller's Docker engine. Raise HostUnfit if no engine answers or if its settings are
+    wrong."""
     try:
         address = engine_address(os.environ, Path.home())
     except DockerException as error:
@@ -126,7 +133,8 @@ class LocalEngine:
 
 
 def local_engine() -> LocalEngine:
-    """Return a client of the controller's Docker engine, for a caller that can do without one."""
+    """Return a client of the controller's Docker engine, for a caller that can do without one. If no engine answers,
+    do not raise, but return a LocalEngine without a client."""
     try:
         return LocalEngine(open_local_engine())
     except HvdockerError as error:

@@ -18,7 +18,7 @@ from hvdocker.transport.local_engine import open_local_engine
 
 
 class LocalLink:
-    """A HostLink whose commands are subprocesses and whose engine is the controller's own."""
+    """A HostLink to the controller itself: its commands are subprocesses, and its engine is the controller's own."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -87,8 +87,8 @@ class LocalLink:
 
 
 def _spool_stdin(stdin: Iterable[bytes] | None) -> IO[bytes] | None:
-    """Copy the standard input for a command into a temporary file and return the open file. A file is used
-    because the input, a data set for example, may not fit into memory."""
+    """Copy the standard input for a command into a temporary file and return the open file, or None if `stdin` is
+    None. A file is used because the input, a data set for example, may not fit into memory."""
     if stdin is None:
         return None
     spool = tempfile.TemporaryFile()  # noqa: SIM115  # the caller closes it

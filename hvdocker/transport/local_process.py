@@ -22,7 +22,8 @@ def home_override() -> Path | None:
 
 
 def exec_program(words: Sequence[str]) -> NoReturn:
-    """Replace this process by another program. Raises FileNotFoundError if there is no such program."""
+    """Replace this process by another program. `words` are the program and its arguments, such as ("ssh", "gpu-a").
+    Raise FileNotFoundError if there is no such program."""
     sys.stdout.flush()
     sys.stderr.flush()
     # Python ignores SIGPIPE, and the new program would inherit that.

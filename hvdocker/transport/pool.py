@@ -22,7 +22,8 @@ class HostOutcomes(Generic[T]):
     failed: Mapping[str, HvdockerError]
 
     def or_raise(self, what: str) -> Mapping[str, T]:
-        """Return the results, or raise all errors together under the headline `what`."""
+        """Return the results if no host failed. Otherwise raise its error if one host failed, or HostErrors with the
+        headline `what` if several did."""
         raise_all(what, list(self.failed.values()))
         return self.done
 
@@ -34,12 +35,12 @@ def for_each_host(
     on_interrupt: Callable[[], None] = lambda: None,
     most_at_once: int = MAX_THREADS,
 ) -> HostOutcomes[T]:
-    """Run `work(name)` for every name, in threads, and return results and errors. HvdockerErrors are collected;
-    any other exception is raised.
+    """Run `work(name)` for every name, in threads, and return results and errors. HvdockerErrors are collected; any
+    other exception is raised.
 
-    With `stop_at_first` (for work that creates things) the first error cancels all work that has not begun; work
-    under way is finished. Otherwise (for work that removes things) all work is done despite errors. Ctrl-C calls
-    `on_interrupt`, waits until all threads have ended and then raises KeyboardInterrupt."""
+    With `stop_at_first` (for work that creates things) the first error cancels all work that has not begun; work under
+    way is finished. Otherwise (for work that removes things) all work is done despite errors. `most_at_once` limits
+    the threads. Ctrl-C calls `on_interrupt`, waits until all threads have ended and then raises KeyboardInterrupt."""
     order = list(names)
     if not order:
         return HostOutcomes({}, {})
@@ -74,7 +75,8 @@ def for_each_host_within(names: Iterable[str], work: Callable[[str], T], seconds
 
 
 def _outcomes(futures: Mapping[str, Future[T]]) -> HostOutcomes[T]:
-    """Collect results and HvdockerErrors of the futures that were not cancelled. Raise any other error."""
+    """Return the results and the HvdockerErrors of the futures, by host. Cancelled futures are left out. Raise any
+    other exception of a future."""
     done: dict[str, T] = {}
     failed: dict[str, HvdockerError] = {}
     for name, future in futures.items():

@@ -16,8 +16,11 @@ if TYPE_CHECKING:
 
 
 class ReconnectingLink:
-    """A HostLink whose `run` reopens a lost connection and repeats the command once, so commands must be
-    repeatable. A command whose input can be read only once is not repeated. The other methods do not reconnect."""
+    """A HostLink whose `run` reopens a lost connection, with `opener`, and repeats the command once. So the caller
+    must pass only commands that may run twice.
+
+    A command whose `stdin` is an iterator is not repeated, because an iterator can be read only once: HostUnreachable
+    is raised. The other methods do not reconnect."""
 
     def __init__(self, name: str, link: HostLink, opener: LinkOpener) -> None:
         self.name = name

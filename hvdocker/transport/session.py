@@ -25,13 +25,14 @@ PASSPHRASE_TRIES = 3
 
 @dataclass(frozen=True)
 class Session:
-    """The open links, and the errors of the hosts that could not be reached."""
+    """The open links by host name, and the errors of the hosts that could not be reached (`failed`), also by host
+    name."""
 
     links: dict[str, HostLink]
     failed: Mapping[str, HvdockerError]
 
     def replace_link(self, link: HostLink) -> None:
-        """Replace the broken link to a host by a new one, and close the old one."""
+        """Use `link` from now on for its host (`link.name`), and close the broken link that the host had before."""
         broken = self.links.get(link.name)
         self.links[link.name] = link
         if broken:
@@ -40,8 +41,10 @@ class Session:
 
 @contextmanager
 def connected(env: Env, located: Located, accept_new: bool = False, must_all: bool = True) -> Iterator[Session]:
-    """Connect to all hosts at once and close the links at the end. With `must_all` an unreachable host is an
-    error, otherwise it is listed in `failed`. `accept_new` trusts unknown host keys without asking."""
+    """Connect to all hosts of the inventory at once, yield the session, and close its links at the end.
+
+    With `must_all` an unreachable host raises an error; otherwise it is listed in `failed` of the session.
+    `accept_new` trusts unknown host keys without asking."""
     env.listener(Event("connect", f"connecting to {len(located.inventory.hosts)} hosts"))
     session = _open_all(env, located, accept_new)
     env.listener(Event("connect", "connected", is_end=True))
@@ -85,8 +88,8 @@ def _open_all(env: Env, located: Located, accept_new: bool) -> Session:
 
 
 def _same_target_notes(links: Mapping[str, HostLink]) -> Iterator[str]:
-    """Yield a note for each address at which several hosts were reached, which may be a mistake in
-    ~/.ssh/config."""
+    """Yield a note for the user for each address at which several hosts were reached. This may be a mistake in `host:`
+    of the inventory or in ~/.ssh/config."""
     from hvdocker.transport.ssh.link import SshLink
 
     names: dict[str, list[str]] = {}
@@ -109,7 +112,8 @@ def _open_named(hosts: Mapping[str, Host], credentials: Credentials, name: str) 
 
 
 def reopen_link(env: Env, located: Located, name: str) -> HostLink:
-    """Open another link to one host, with the passphrases that the user gave before."""
+    """Open another link to the host `name`, with the passphrases that the user gave before. The user is not asked
+    again. Raise HostUnreachable if the host cannot be reached."""
     from hvdocker.transport.ssh.connect import Credentials
 
     host = located.inventory.named(name)
@@ -119,8 +123,11 @@ def reopen_link(env: Env, located: Located, name: str) -> HostLink:
 def _accept_host_keys(
     env: Env, failed: Mapping[str, HvdockerError], accept_new: bool, accepted: set[tuple[str, str]]
 ) -> set[str]:
-    """Ask the user to trust the unknown host keys among the errors in `failed` (`accept_new`: trust them without
-    asking). Add trusted keys to known_hosts and to `accepted`, and return their hosts."""
+    """Return the hosts in `failed` whose error was an unknown host key that is trusted now; the caller connects to
+    them again.
+
+    The user is asked once about all such keys. With `accept_new` they are trusted without asking. Trusted keys are
+    added to known_hosts and to `accepted`. Return an empty set if the user refuses or cannot be asked."""
     unknown = {name: error for name, error in failed.items() if isinstance(error, UnknownHostKey)}
     if not unknown or not _may_trust(env, list(unknown.values()), accept_new):
         return set()
@@ -130,9 +137,11 @@ def _accept_host_keys(
 
 
 def _unlock_key_files(env: Env, failed: Mapping[str, HvdockerError]) -> set[str]:
-    """Ask for the passphrases that the errors in `failed` say are missing, and return the hosts whose key file
-    was unlocked. The error of any other such host is changed to say that no passphrase fitted. Do nothing if the
-    user cannot be asked."""
+    """Return the hosts in `failed` whose error was a missing passphrase that the user has now given; the caller
+    connects to them again.
+
+    The passphrases are added to `env.passphrases`. If no passphrase fitted, the error of that host is changed to say
+    so. Return an empty set if the user cannot be asked."""
     locked = {name: error for name, error in failed.items() if isinstance(error, PassphraseRequired)}
     if not locked or not env.is_interactive:
         return set()

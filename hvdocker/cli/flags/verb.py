@@ -58,8 +58,8 @@ def refuse_rest(ctx: typer.Context) -> None:
 
 
 def one_inventory(argument: Path | None, flag: Path | None) -> Path | None:
-    """Return the inventory that the user gave as an argument or with `-i`, or None. Raises UsageProblem if both are
-    given."""
+    """Return the inventory file that the user gave as an argument or with `-i`. Return None if the user gave none.
+    Raise UsageProblem if both are given."""
     if argument and flag:
         from hvdocker.errors import UsageProblem
 

@@ -26,7 +26,9 @@ def trust_files(
 ) -> list[FileSpec]:
     """Return the SSH files of a worker that change when workers are added or removed. None of them is secret.
 
-    `members` are all workers of the cluster. `host_keys` are their public host keys, by host."""
+    `template` is the text of templates/ssh_config.j2. `members` are all workers of the cluster, and `port` is the
+    port of their sshd. `host_keys` are their public host keys, by host. `client_public` is the public key with which
+    all of them log in."""
     return [
         FileSpec("ssh/config", render_ssh_config(template, cluster, members, port)),
         FileSpec("ssh/known_hosts", known_hosts(members, host_keys, port)),
@@ -37,8 +39,9 @@ def trust_files(
 def master_update_files(trust: Iterable[FileSpec], job_hosts: Sequence[JobHost]) -> list[FileSpec]:
     """Return the files to write into a running master when workers are added or removed.
 
-    These are the SSH config and known_hosts out of `trust`, and for an elastic job hosts.json with its `job_hosts`.
-    hosts.json comes last, so that the supervisor, when it finds a new host there, already has the host's key."""
+    These are the SSH config and known_hosts out of `trust`, and for an elastic job hosts.json with its `job_hosts`,
+    which are empty for other jobs. hosts.json comes last, so that the supervisor, when it finds a new host there,
+    already has the host's key."""
     known = [file for file in trust if file.path in MASTER_SSH_FILES]
     return [*known, FileSpec(HOSTS_FILE, hosts_text(job_hosts))] if job_hosts else known
 
@@ -58,7 +61,8 @@ def worker_files(
 ) -> list[FileSpec]:
     """Return all files that a new worker gets after it is created and before it is started.
 
-    `trust` are the files of `trust_files`. The private keys and the sshd configuration are added here."""
+    `trust` are the files of `trust_files`. The private keys and the sshd configuration are added here. The sshd
+    listens on `address` and `port`, and lets the user `uid` log in."""
     return [
         *container_folders(),
         *trust,

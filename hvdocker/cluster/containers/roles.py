@@ -58,8 +58,9 @@ def worker_spec(inventory: Inventory, place: HostPlan, maker: Maker) -> Containe
 def doctor_spec(inventory: Inventory, place: HostPlan, maker: Maker, has_sshd: bool, seconds: int) -> ContainerSpec:
     """Return the specification of a container in which `doctor` runs checks.
 
-    It is like a worker, but has no mounts and no GPUs, and ends by itself after `seconds`. Without `has_sshd` it
-    only sleeps: then another process on the host, perhaps the cluster's worker, has the worker port."""
+    It is like a worker, but has no mounts and no GPUs, and ends by itself after `seconds`. With `has_sshd` it runs
+    sshd on the worker port. Without it, it only sleeps: another process on the host, perhaps the cluster's worker,
+    has the port."""
     waiting = (names.IMAGE_ENTRYPOINT[0], "worker") if has_sshd else ("sleep", str(seconds))
     return ContainerSpec(
         name=names.doctor_name(inventory.cluster),

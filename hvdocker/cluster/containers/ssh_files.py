@@ -23,7 +23,7 @@ class ClusterMember:
 def render_ssh_config(template: str, cluster: str, members: Iterable[ClusterMember], port: int) -> str:
     """Return the SSH client config with which a worker or master logs in to all `members`.
 
-    `template` is the text of templates/ssh_config.j2."""
+    `template` is the text of templates/ssh_config.j2. `port` is the port of the members' sshd."""
     import jinja2  # costs 25 ms, which --help and completion do not need
 
     environment = jinja2.Environment(
@@ -50,7 +50,8 @@ def authorized_keys(client_public: str, members: Iterable[ClusterMember]) -> str
 
 
 def sshd_config(address: str, port: int, uid: int) -> str:
-    """Return the configuration of a worker's sshd.
+    """Return the configuration of a worker's sshd, which listens on `address` and `port`. Only the user `uid` may log
+    in.
 
     Every feature that ranks do not need is turned off, explicitly even if off is OpenSSH's default. There is no
     Subsystem (SFTP) and no AcceptEnv. ClientAliveInterval is short, because sshd checks whether its client is alive

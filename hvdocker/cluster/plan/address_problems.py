@@ -17,7 +17,9 @@ from hvdocker.placement.host_plan import HostPlan
 
 
 def address_problems(placed: Mapping[str, HostPlan]) -> list[HvdockerError]:
-    """Return problems of training addresses: loopback among several hosts, duplicates, and IPv6."""
+    """Return problems of training addresses. `placed` has the plan of each host, with its training address.
+
+    These are a loopback address if there are several hosts, an address or machine that two hosts have, and IPv6."""
     loopback: list[HvdockerError] = [
         HostUnfit(
             f"the training address is {place.address}, which other hosts cannot reach",
@@ -33,9 +35,9 @@ def address_problems(placed: Mapping[str, HostPlan]) -> list[HvdockerError]:
 
 
 def _duplicate_and_ipv6_problems(placed: Mapping[str, HostPlan]) -> list[HvdockerError]:
-    """Return one problem for each training address that an earlier host has too, or that is IPv6.
+    """Return one problem for each host whose training address or machine is also that of an earlier host.
 
-    Horovod does not accept IPv6 addresses in -H."""
+    Return one, too, for each training address that is IPv6, because Horovod does not accept IPv6 addresses in -H."""
     first: dict[str, str] = {}
     problems: list[HvdockerError] = _same_machine_problems(placed)
     for name, place in placed.items():
@@ -66,7 +68,8 @@ def _duplicate_and_ipv6_problems(placed: Mapping[str, HostPlan]) -> list[Hvdocke
 def _ipv4_fix(place: HostPlan, placed: Mapping[str, HostPlan]) -> str:
     """Return advice for a host whose training address is IPv6: an IPv4 address that the host has and no other host.
 
-    An address that several hosts have, such as that of docker0, leads from each of them to itself."""
+    An address that several hosts have, such as that of docker0, leads from each of them to itself. If no address is
+    left, the advice names none."""
     others = {address for one in placed.values() if one is not place for address in one.seen.addresses}
     own = [address for address in place.seen.addresses if address not in others]
     if any(is_in_network(address, ALL_IPV4) for address in own):
@@ -91,10 +94,12 @@ def _same_machine_problems(placed: Mapping[str, HostPlan]) -> list[HvdockerError
 
 
 def _is_same_machine(one: HostPlan, other: HostPlan) -> bool:
-    """Return whether two hosts have the same engine, by its containers, or by its id and the boot of the machine.
+    """Return whether two hosts have the same engine: it has the same containers, or the same id and boot of the
+    machine.
 
-    The id alone is not enough, because cloned virtual machines keep the id of their template. An engine that already
-    runs the cluster's worker was not asked for its id."""
+    The id alone is not enough, because cloned virtual machines keep the id of their template. The containers are
+    needed too, because an engine that already runs the cluster's worker was not asked for its id. False for two
+    hosts with the same address, which another check reports."""
     if one.address == other.address:
         return False  # the check of addresses reports it
     containers = [{c.id for c in (*place.seen.containers, *place.seen.other_containers)} for place in (one, other)]

@@ -61,7 +61,8 @@ def _host_plan(
 def choose_port(inventory: Inventory, state: ClusterState) -> int:
     """Return the port of the workers' sshd: the inventory's, else that of existing workers, else a free one.
 
-    A free port is the first from DEFAULT_PORT that is free on every host. A local cluster gets DEFAULT_PORT."""
+    The free port is the first from DEFAULT_PORT on which no host listens. A local cluster gets DEFAULT_PORT instead,
+    because its workers have a network of their own."""
     if inventory.port:
         return inventory.port
     for worker in state.workers().values():
@@ -145,7 +146,8 @@ def address_fix(seen: HostSeen) -> str:
 def address_fix_from(known: Iterable[str]) -> str:
     """Return advice for the user: the `address:` line to write into the inventory.
 
-    It names the first IPv4 address in `known` that is neither loopback nor link-local."""
+    It names the first IPv4 address in `known` that is neither loopback nor link-local. If there is none, the advice
+    names no address."""
     fit = (text for text in known if is_in_network(text, ALL_IPV4) and not ipaddress.ip_address(text).is_link_local)
     first = next((text for text in fit if not is_loopback(text)), None)
     line = f"`address: {first}`" if first else "an `address:` that it has itself"
@@ -161,10 +163,11 @@ def is_in_network(address: str, network: ipaddress.IPv4Network | ipaddress.IPv6N
 
 
 def moved_worker_problem(host: Host, seen: HostSeen, up: str, address: str | None = None) -> HvdockerError | None:
-    """Return the problem of a running worker whose address is no longer the training address of its host.
+    """Return the problem of a running worker whose address is no longer the training address of its host, or None.
 
-    That happens if the host got another address since `up`. `up` is the command that mends it. `address` is the
-    training address, if it is known. Without it, a worker whose address is still on the host is not judged."""
+    That happens if the host got another address since `up`. `up` is the command that the error suggests
+    (`hvdocker up`). `address` is the training address, if it is known. Without it, a worker whose address is still
+    on the host is no problem."""
     worker = seen.worker(host.name)
     listens = worker.labels.get(names.LABEL_ADDRESS) if worker and worker.is_running else None
     if not listens or host.is_local or listens == address or not seen.addresses:

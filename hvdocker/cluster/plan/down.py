@@ -15,7 +15,7 @@ from hvdocker.plan.plan import CONTROLLER, Plan, Step, plan_of
 
 
 def plan_down(inventory: Inventory, state: ClusterState, unfetched: tuple[str, ...]) -> Plan:
-    """Return the plan. `unfetched` are the jobs whose files are to be fetched before the removal."""
+    """Return the plan of `down`. `unfetched` are the jobs whose files are to be fetched before the removal."""
     seen_ids: set[str] = set()
     masters: list[Step] = []
     workers: list[Step] = []

@@ -14,7 +14,8 @@ _SNAP_ROOT = "/var/snap/docker/"
 def engine_kind_problem(security: Collection[str], root_dir: str) -> HvdockerError | None:
     """Return the problem of an engine of the wrong kind, None if containers can train on it.
 
-    `security` are the names of the engine's security options. `root_dir` is the folder where it stores images."""
+    `security` are the names of the engine's security options, such as `rootless`. `root_dir` is the folder where it
+    stores images. The caller adds the host to the error."""
     if "rootless" in security:
         return HostUnfit(
             "its Docker engine is rootless: a worker on it could not be reached by other hosts",

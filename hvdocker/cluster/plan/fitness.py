@@ -23,7 +23,7 @@ MIN_HOME_BYTES = 1 << 20
 
 
 def fitness_problems(inventory: Inventory, placed: Mapping[str, HostPlan]) -> list[HvdockerError]:
-    """Return all problems of all hosts that would make a container fail."""
+    """Return all problems of all hosts that would make a container fail. `placed` has the plan of each host."""
     mounts = [problem for name, place in placed.items() for problem in mount_problems(inventory, name, place)]
     return [
         *mounts,
@@ -35,7 +35,10 @@ def fitness_problems(inventory: Inventory, placed: Mapping[str, HostPlan]) -> li
 
 
 def room_problems(inventory: Inventory, placed: Mapping[str, HostPlan]) -> list[HvdockerError]:
-    """Return problems with the resources of hosts: a Docker engine that is too old, a full home, too few CPUs."""
+    """Return problems with the engine and the resources of hosts.
+
+    These are an engine of the wrong kind (rootless, mapped users, snap), one that is too old, a full home, and fewer
+    CPUs than the inventory's `cpus:`."""
     refused = [
         problem.at(name)
         for name, place in placed.items()
@@ -105,9 +108,10 @@ def version_numbers(text: str) -> tuple[int, ...]:
 
 
 def mount_problems(inventory: Inventory, name: str, place: HostPlan) -> list[HvdockerError]:
-    """Return one problem for each source of `mounts:` that is not there, or that ranks may not read.
+    """Return one problem for each source of `mounts:` that the host `name` lacks, or that ranks may not read there.
 
-    Whether it is readable is known only if ranks run as the SSH user."""
+    The second is checked only if ranks run as the SSH user (`user: host`). Otherwise it is not known what they may
+    read."""
     missing: list[HvdockerError] = [
         HostUnfit(
             f"the mount source {path} is not there",

@@ -128,7 +128,8 @@ def steps_to_join(
 ) -> Iterator[JoinJob]:
     """Yield one step for each host in `fresh` (hosts with a new worker) that joins or comes back to a running job.
 
-    A host that comes back needs the step too: its secrets were in the old worker, and its files may be lost."""
+    `joins` are the decisions of `plan_joins`. A host that comes back needs the step too: its secrets were in the old
+    worker, and its files may be lost. The head of a job needs none."""
     for job in state.running_jobs():
         head = state.host_of(job)
         for share in _shares_after(state, job, placed, fresh, joins):
@@ -145,9 +146,9 @@ def steps_to_update_masters(
 ) -> Iterator[UpdateMaster]:
     """Yield one step for each running job: write the keys of all workers into the files of its master.
 
-    For an elastic job, the step also writes the job's hosts. Labels name the hosts that the job started with and
-    those that joined it. `unreachable` hosts, which do not answer, stay hosts of their job: the supervisor notices
-    when they are back."""
+    For an elastic job, the step also writes the hosts that the job has once the plan is applied. `fresh` hosts get a
+    new worker, and `joins` says which of them join a job. `unreachable` hosts, which do not answer, stay hosts of
+    their job: the supervisor notices when they are back. A job whose head is not in `placed` gets no step."""
     for job in state.running_jobs():
         head = state.host_of(job)
         if head not in placed:
@@ -167,7 +168,8 @@ def _shares_after(
 ) -> list[Share]:
     """Return the job's shares (slots by host) once the plan is applied, the head first.
 
-    Hosts that were removed from the inventory, or that do not answer, are left out, because `placed` lacks them."""
+    `fresh` hosts get a new worker, and `joins` says which of them join a job. Hosts that were removed from the
+    inventory, or that do not answer, are left out, because `placed` lacks them."""
     lost = _hosts_not_returning(state, job, fresh)
     stay = [share for share in state.placement_of(job).shares if share.host not in lost]
     come = [join.share for join in joins.values() if join.job == job.job]

@@ -23,7 +23,9 @@ NONE_UNREACHABLE: Mapping[str, UnreachableHost] = MappingProxyType({})
 def all_members(
     inventory: Inventory, placed: Mapping[str, HostPlan], unreachable: Mapping[str, UnreachableHost]
 ) -> tuple[ClusterMember, ...]:
-    """Return all members in the inventory's order, unreachable hosts included, since they may come back."""
+    """Return all members of the cluster in the inventory's order: the hosts in `placed`, and the `unreachable` hosts.
+
+    Unreachable hosts stay members, since they may come back."""
     found = {name: ClusterMember(name, place.address, user_name(place.uid)) for name, place in placed.items()}
     found |= {name: one.member for name, one in unreachable.items()}
     return tuple(found[host.name] for host in inventory.hosts if host.name in found)

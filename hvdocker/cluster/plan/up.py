@@ -29,10 +29,11 @@ def plan_up(
     brought_public: str | None = None,
     unreachable: Mapping[str, UnreachableHost] = NONE_UNREACHABLE,
 ) -> Plan:
-    """Return the plan of `up`.
+    """Return the plan of `up`. `placed` has what was decided for each host.
 
-    `brought_public` is the public half of the user's own key. `unreachable` are hosts of running elastic jobs that
-    do not answer. Raises if a host cannot run its worker, or if the worker of a running job would be replaced."""
+    `brought_public` is the public half of the user's own key, None if hvdocker makes the key. `unreachable` are
+    hosts of running elastic jobs that do not answer. Raises an error if a host cannot run its worker, or if the
+    worker of a running job would be replaced."""
     return _plan("up", inventory, state, placed, maker, brought_public, unreachable=unreachable)
 
 
@@ -47,7 +48,7 @@ def plan_rotation(
 
     New keys need new workers, because public keys are in the labels of workers, and labels cannot change. `up` sees
     the keys in the labels, so it can finish an interrupted rotation. `brought_public` is the public half of the
-    user's own key. Raises if the cluster has no worker."""
+    user's own key, None if hvdocker makes the key. Raises an error if the cluster has no worker."""
     if not state.workers():
         raise HvdockerError(
             f"the cluster {inventory.cluster} is not up: no worker was found on {', '.join(placed)}",
@@ -66,10 +67,10 @@ def _plan(
     otherwise: str | None = None,
     unreachable: Mapping[str, UnreachableHost] = NONE_UNREACHABLE,
 ) -> Plan:
-    """Return the plan of `up` or `keys rotate`.
+    """Return the plan of `up` or `keys rotate`, which `verb` names.
 
     `otherwise` is the reason to replace workers that need no change: `keys rotate` replaces these too. None for
-    `up`. `brought_public` is the public half of the user's own key."""
+    `up`. `brought_public` is the public half of the user's own key, None if hvdocker makes the key."""
     raise_all("some hosts are not fit", fitness_problems(inventory, placed))
     image = plan_image(inventory, state, placed)
     workers = state.workers()

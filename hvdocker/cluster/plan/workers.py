@@ -50,10 +50,11 @@ def worker_stages(
 ) -> list[Stage]:
     """Return the stages that create or replace workers, and update the workers that are kept.
 
-    `reasons` maps each host that gets a new worker to the reason. On the other hosts a stopped worker is started.
-    If workers are added or removed, the SSH files of kept workers and of the masters of running jobs are updated.
-    `joins` are the hosts with a new worker that join a running job. `unreachable` hosts do not answer: they only
-    stay trusted, so that they can come back. Raises if a running job would lose a worker.
+    `specs` has the specification of each host's worker. `reasons` maps each host that gets a new worker to the
+    reason. On the other hosts a stopped worker is started. If workers are added or removed, the SSH files of kept
+    workers and of the masters of running jobs are updated. `joins` are the hosts with a new worker that join a
+    running job. `unreachable` hosts do not answer: they only stay trusted, so that they can come back. Raises an
+    error if a running job would lose a worker.
 
     The public key of a new worker is in its label, and all kept workers get that key before the new worker is
     started. So kept workers know every worker that runs, and the next `up` can see from labels and container states
@@ -161,9 +162,11 @@ def _steps_to_prepare(
 
 
 def _run_mark_folders(folder: str, spec: ContainerSpec) -> list[str]:
-    """Return the path of an empty folder whose name has the token and owner of a `run`; nothing for other verbs.
+    """Return the path of an empty folder whose name has the token and owner of a `run`; an empty list for other
+    verbs.
 
-    It lets `gc` identify the run when no container of the run is left."""
+    The folder lets `gc` identify the run when no container of the run is left. `folder` is the cluster's folder on
+    the host. `spec` has the token and owner in its labels."""
     run = spec.labels.get(names.LABEL_RUN)
     return [names.run_mark(folder, run, spec.labels[names.LABEL_OWNER])] if run else []
 

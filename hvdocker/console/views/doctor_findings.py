@@ -91,6 +91,7 @@ def _show(console: Console, trouble: _FindingGroup) -> None:
 
 
 def join_names(where: list[str]) -> str:
-    """Join the names with commas. Beyond MOST_NAMED names, only say how many more there are."""
+    """Return the names joined with commas, such as `a, b`. If there are more than MOST_NAMED, the rest is only
+    counted: `a, b and 3 more`."""
     shown = ", ".join(where[:MOST_NAMED])
     return shown if len(where) <= MOST_NAMED else f"{shown} and {len(where) - MOST_NAMED} more"

@@ -18,6 +18,6 @@ def show_fetched(console: Console, job: str, fetched: FetchedFiles) -> None:
 
 
 def show_code_files(console: Console, fetched: FetchedFiles) -> None:
-    """Print how many files came from the code folder, if any."""
+    """Print how many files came from the code folder, and where they are now. Print nothing if there are none."""
     if fetched.code_files:
         console.print(messages.saved_beside_script(fetched.code_files, f"{fetched.folder}/code/"))

@@ -25,7 +25,7 @@ _RIGHT = ("gpu", "free", "of", "use", "°C")
 
 
 class Show(Protocol):
-    """A function that shows one report, as `watching` yields it."""
+    """A function that shows one report of the GPUs in place of the last one. `watching` yields such a function."""
 
     def __call__(self, report: GpuReport) -> None: ...
 

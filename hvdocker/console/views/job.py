@@ -17,8 +17,9 @@ from hvdocker.units import pluralize, show_bytes, show_seconds
 
 
 class JobView:
-    """Shows the output lines of a job on a screen, each line of a rank after a tag `rank@host`. If the placement is
-    known, all tags are padded to the widest one. States of progress bars are shown below the lines."""
+    """Shows the output lines of a job on a screen. It is called with each line. A line of a rank is shown after a tag
+    `rank@host`. If `placement` is given, all tags are padded to the widest one. States of progress bars are shown
+    below the lines."""
 
     def __init__(self, screen: OutputScreen, placement: Placement | None = None) -> None:
         self._screen = screen
@@ -45,14 +46,16 @@ class JobView:
         return text.append_text(with_colours(line.text))
 
     def _tag(self, rank: int, host: str | None) -> str:
-        """Return the rendered tag of a rank."""
+        """Return the tag of a rank (`rank@host`) with its colour, as text for the terminal. Tags are kept, because
+        rendering is slow."""
         if (rank, host) not in self._tags:
             self._tags[rank, host] = self._screen.render(self._text(Line("", rank, host)))
         return self._tags[rank, host]
 
 
 def with_colours(line: str) -> Text:
-    """Return the line with the colours that the rank printed. They do not continue into the next line."""
+    """Return the line as rich text with the colours that the rank printed. Other control sequences are removed. The
+    colours do not continue into the next line."""
     if "\x1b" not in line:
         return Text(line, style="default")
     from rich.ansi import AnsiDecoder

@@ -56,8 +56,9 @@ def _table(*columns: str) -> Table:
 
 
 def _history(jobs: Sequence[ListedJob], now: float, has_clusters: bool, width: int) -> Table:
-    """Return the table of jobs. `has_clusters` adds a column with the cluster of each job. On a terminal of less
-    `width`, columns are left out, so that no id, host name or exit code is cut."""
+    """Return the table of jobs. `now` is the time from which ages are counted. `has_clusters` adds a column with the
+    cluster of each job. If the table is wider than `width`, columns are left out, so that no id, host name or exit
+    code is cut."""
     rows = [_job_row(job, now) for job in jobs]
     columns = [name for name in rows[0] if has_clusters or name != "cluster"]
     widths = {name: max(len(name), *(_needed(row[name], name) for row in rows)) + 2 for name in columns}
@@ -76,7 +77,8 @@ def _history(jobs: Sequence[ListedJob], now: float, has_clusters: bool, width: i
 
 
 def _needed(cell: str | Text, column: str) -> int:
-    """Return how many columns of the terminal a cell needs. Only a list of hosts may be wrapped, between hosts."""
+    """Return how many columns of the terminal a cell of the table column `column` needs. A list of hosts may be
+    wrapped between hosts, so it needs only the width of its longest host."""
     words = str(cell).split(" ") if column == "hosts" else [str(cell)]
     return max(map(cell_len, words))
 
@@ -98,15 +100,15 @@ def _job_row(job: ListedJob, now: float) -> dict[str, str | Text]:
 
 
 def _ranks(job: ListedJob) -> str:
-    """Return the number of ranks as text. For an elastic job return `min..max`; max is left out if there is no upper
-    bound."""
+    """Return the number of ranks as text, empty if it is unknown. For an elastic job return `min..max`; max is left
+    out if there is no upper bound."""
     if job.elastic:
         return f"{job.elastic.min_np}..{job.elastic.max_np or ''}"
     return str(job.placement.np or "")
 
 
 def _ago(seconds: float) -> str:
-    """Return the age as text. An age of two days or more is given in whole days."""
+    """Return an age in seconds as text, such as `5 min 03 s`. An age of two days or more is given in whole days."""
     days = int(seconds // 86400)
     return show_seconds(seconds) if days < 2 else f"{days} days"
 

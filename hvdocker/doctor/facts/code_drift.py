@@ -21,8 +21,9 @@ _NO_TREE = "-"
 def see_code(link: HostLink, folder: str) -> CodeSeen:
     """Return the hash of the synced code and the files that were edited on the host since.
 
-    `folder` is the code folder on the host. Files whose size, mode or times changed are hashed on the host, because a
-    file that was only touched does not count as edited. `hash` is None if nothing was synced."""
+    `folder` is the code folder on the host. Files whose size, mode or times changed are hashed on the host, because
+    a file that was only touched does not count as edited. `hash` of the result is None if nothing was synced. Raises
+    an error if the host's answer is damaged."""
     held = _read_index(link, folder)
     if not held.rows:
         return CodeSeen(is_unfinished=bool(held.unfinished))

@@ -92,10 +92,10 @@ esac
 
 
 def query_machine(root: str, mounts: Iterable[str], peers: Iterable[str], top: str = "") -> Command:
-    """Return the command that reads the machine's facts.
+    """Return the command that reads the machine's facts. `read_machine` parses its output.
 
-    `root` is the folder where the engine stores images. `mounts` are paths whose disks are measured. `peers` are host
-    names for the host to resolve. `top` is a prefix for /sys and /proc, for tests."""
+    `root` is the folder where the engine stores images. `mounts` are paths whose disks are measured. `peers` are
+    host names for the host to resolve. `top` is a prefix for /sys and /proc, for tests. Normally it is empty."""
     sources = list(dict.fromkeys(mounts))
     return shell(_SCRIPT, top, root, str(len(sources)), *sources, *dict.fromkeys(peers))
 
@@ -108,7 +108,7 @@ def query_cards() -> Command:
 
 
 def check_hashes(folder: str) -> Command:
-    """Return a command that verifies files in `folder` against `HASH  PATH` lines from standard input.
+    """Return a command that verifies files in `folder` against `HASH PATH` lines from standard input.
 
-    It prints one verdict for each line, in the same order."""
+    It prints one line for each file, in the same order: `PATH: OK` if the hash is right."""
     return shell('cd -- "$1" && sha256sum -c - 2>/dev/null; true', folder)

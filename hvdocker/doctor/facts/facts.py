@@ -39,8 +39,9 @@ class GpuState:
 
 @dataclass(frozen=True)
 class GpuProcessSeen:
-    """A process that uses a GPU, in the words of nvidia-smi. `gpu` is the UUID of the GPU. `user` comes from
-    /proc."""
+    """A process that uses a GPU. `gpu` is the UUID of the GPU.
+
+    `pid`, `name` and `used_mb` are texts of nvidia-smi. `user` comes from /proc, and is empty if it is unknown."""
 
     gpu: str
     pid: str
@@ -51,7 +52,10 @@ class GpuProcessSeen:
 
 @dataclass(frozen=True)
 class InfinibandPort:
-    """A port of an InfiniBand or RoCE device. The texts are the kernel's, from /sys/class/infiniband."""
+    """A port of an InfiniBand or RoCE device. The texts are the kernel's, from /sys/class/infiniband.
+
+    `state` is `ACTIVE` if the port can be used. `rate` is its speed, and `layer` is `InfiniBand` or `Ethernet`
+    (RoCE)."""
 
     device: str
     port: str
@@ -172,11 +176,11 @@ class CodeSeen:
 
 @dataclass(frozen=True)
 class HostFacts:
-    """All facts about one host.
+    """All facts about one host. A fact is None if it could not be gathered.
 
-    `login` is the SSH user and key. `connect_error` is why the host could not be reached. `seen` is the result of the
-    ordinary observation, and `observe_error` is why the observation failed. `lock` is the holder of the host's lock,
-    None if the lock is free. `failures` are the errors of all facts that could not be gathered."""
+    `login` is the SSH user and key. `connect_error` is why the host could not be reached. `seen` is the result of
+    the ordinary observation, and `observe_error` is why the observation failed. `lock` is the holder of the host's
+    lock, None also if the lock is free. `failures` are the errors of all facts that could not be gathered."""
 
     name: str
     login: str | None = None

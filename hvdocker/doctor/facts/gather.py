@@ -39,7 +39,9 @@ class Attempts:
     failures: list[HvdockerError] = field(default_factory=list)
 
     def attempt(self, what: str, work: Callable[[], T]) -> T | None:
-        """Return the result of `work`, or None if it failed. `what` describes the attempt in the error."""
+        """Return the result of `work`. If it fails, add the error to `failures` and return None.
+
+        `what` describes the attempt in the error, such as `looking at the host`."""
         try:
             with translating_errors(self.host, what):
                 return work()
@@ -51,10 +53,11 @@ class Attempts:
 def see_machine(
     link: HostLink, root: str, mounts: Sequence[str], peers: Sequence[str], is_hung: bool = False
 ) -> MachineSeen:
-    """Read the machine's facts. The arguments are those of `query_machine`.
+    """Read the machine's facts. `root`, `mounts` and `peers` are those of `query_machine`.
 
     With `is_hung` nvidia-smi is not called: the ordinary observation has already called it without an answer, and
-    each further call would leave another process that cannot be killed."""
+    each further call would leave another process that cannot be killed. Raises an error if the script did not run to
+    its end."""
     result = link.run(query_machine(root, mounts, peers), timeout_s=LOOK_TIMEOUT_S)
     seen = read_machine(result.text + (_HUNG_LINE if is_hung else _cards(link)))
     if seen is None:
@@ -73,7 +76,8 @@ def _cards(link: HostLink) -> str:
 def see_clock(link: HostLink, now: Callable[[], float]) -> ClockSeen:
     """Read the host's clock CLOCK_TRIES times and return the reading with the shortest round trip.
 
-    `now` returns the controller's time. The shortest round trip has the smallest error: at most half of it."""
+    `now` returns the controller's time. The shortest round trip has the smallest error: at most half of it. Raises
+    an error if the clock cannot be read."""
     tries = [_ask_clock(link, now) for _ in range(CLOCK_TRIES)]
     return min(tries, key=lambda seen: seen.round_trip_s)
 

@@ -57,7 +57,8 @@ class InterfaceSeen:
 def query_interfaces() -> Command:
     """Return the command that prints the interfaces, for `read_interfaces`.
 
-    It prints `link` and `address` lines, or `route` and `own` lines instead of `address`, and at the end `done`."""
+    It prints `link` and `address` lines, and at the end `done`. On a host without the program `ip` it prints `route`
+    and `own` lines instead of `address` lines."""
     return shell(_SCRIPT)
 
 
@@ -73,9 +74,10 @@ def read_interfaces(text: str) -> tuple[InterfaceSeen, ...] | None:
 
 
 def _link(words: list[str]) -> InterfaceSeen | None:
-    """Parse the words of a `link` line. Return None if they are not valid.
+    """Return the interface that a `link` line describes, without its addresses. Return None if the line is not valid.
 
-    The state `unknown` counts as up, because the kernel reports it for tunnels, for example."""
+    `words` are its six values: name, MTU, flags, state, speed and kind. The state `unknown` counts as up, because
+    the kernel reports it for tunnels, for example."""
     if len(words) != 6 or not words[1].isdigit():
         return None
     name, mtu, flags, state, speed, kind = words
@@ -92,7 +94,8 @@ def _link(words: list[str]) -> InterfaceSeen | None:
 def _addresses(lists: Mapping[str, list[str]]) -> dict[str, list[str]]:
     """Return the IPv4 addresses by interface. IPv6 is left out because Horovod uses IPv4 only.
 
-    `lists` has the script's lines by key."""
+    `lists` has the values of the script's lines by key, such as `address`. Without `address` lines, each address of
+    the host (`own`) is assigned to the interface with a route to its subnet."""
     found: dict[str, list[str]] = {}
     for line in lists.get("address", []):
         name, _, address = line.partition(" ")

@@ -66,11 +66,11 @@ _MARK = re.compile(r"^hvdocker-inside (\{.*\})$", re.MULTILINE)
 def trial_spec(
     inventory: Inventory, place: HostPlan, maker: Maker, image: str, token: str, has_gpus: bool
 ) -> ContainerSpec:
-    """Return the specification of the trial container.
+    """Return the specification of the trial container, which runs `image` (a tag or id).
 
     It is like the worker in everything that is examined, but has no network, mounts or memory limit, so that it
-    cannot disturb anything. Its role label lets `down` find a container that was left. `token` makes the name
-    unique."""
+    cannot disturb anything. With `has_gpus` it gets all GPUs of the host, otherwise none. Its role label lets `down`
+    find a container that was left. `token` makes the name unique."""
     like = worker_spec(inventory, place, maker)
     kept = (names.LABEL_CLUSTER, names.LABEL_HOST, names.LABEL_OWNER, names.LABEL_VERSION)
     labels = {key: value for key, value in like.labels.items() if key in kept}
@@ -102,9 +102,9 @@ def trial_body(spec: ContainerSpec) -> dict[str, Any]:
 
 
 def look_inside(top: str = "") -> Command:
-    """Return the command that runs inside the trial container, for `read_inside`.
+    """Return the command that runs inside the trial container. `read_inside` parses its output.
 
-    `top` is a prefix for the library folders, for tests."""
+    `top` is a prefix for the library folders, for tests. Normally it is empty."""
     return Command(("python3", "-c", _INSIDE_SCRIPT, *([top] if top else [])))
 
 

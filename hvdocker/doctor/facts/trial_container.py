@@ -19,10 +19,11 @@ MakeSpec = Callable[[bool], ContainerSpec]
 
 
 def try_container(engine: APIClient, make: MakeSpec, wants_gpus: bool) -> TrialResult:
-    """Run the trial container, with the host's GPUs if `wants_gpus`. `make` returns its specification.
+    """Run the trial container, with the host's GPUs if `wants_gpus`, and return what it found or why it failed.
 
-    If it does not start with the GPUs, it is tried again without them, because limits and versions are still worth
-    knowing. The first error then becomes `gpu_error`."""
+    `make` returns the specification; its argument says whether the container gets the GPUs. If the container does
+    not start with the GPUs, it is tried again without them, because limits and versions are still worth knowing. The
+    first error then becomes `gpu_error` of the result."""
     if not wants_gpus:
         return _run(engine, make(False))
     first = _run(engine, make(True))
@@ -61,7 +62,7 @@ def _outcome(spec: ContainerSpec, said: str) -> TrialResult:
 
 
 def any_own_image(engine: APIClient) -> str | None:
-    """Return the id of any tagged hvdocker image on this engine, or None.
+    """Return the id of any tagged hvdocker image on this engine, or None if there is none.
 
     The trial uses it on hosts that lack the cluster's image."""
     found = engine.images(filters={"label": [names.LABEL_IMAGE]})

@@ -24,7 +24,8 @@ def judge_between_hosts(
 ) -> Iterator[Finding]:
     """Yield the findings that compare hosts. There are none if fewer than two hosts were observed.
 
-    `healths` has the facts by host. `up` and `retrain` are texts that findings show as fixes."""
+    `healths` has the facts by host. `up` (`hvdocker up`) and `retrain` are commands or advice that findings show as
+    fixes."""
     seen = {name: health.seen for name, health in healths.items() if health.seen}
     if len(seen) < 2:
         return
@@ -41,7 +42,7 @@ def judge_between_hosts(
 
 
 def _images(inventory: Inventory, seen: Mapping[str, HostSeen], up: str) -> Iterator[Finding]:
-    """Compare the images of the hosts by content.
+    """Compare the images of the hosts by content. `up` is the command that findings suggest as the fix.
 
     Different images are BAD if workers already run from them. Otherwise they are a WARN, because `up` fixes it."""
     contents = {name: _content(name, host) for name, host in seen.items()}
@@ -95,7 +96,8 @@ def _gpus(healths: Mapping[str, HostFacts]) -> Iterator[Finding]:
 def _compare(check: str, values: Mapping[str, str], judge: MakeFinding, what: str, fix: str) -> Iterator[Finding]:
     """Yield one finding on whether all hosts have the same value. Yield nothing if `values` (by host) is empty.
 
-    If values differ, `judge` makes the finding (WARN or BAD) with the text `what`."""
+    `check` is the name of the check, such as `same image`. Equal values are GOOD. If values differ, `judge` makes
+    the finding (`warn` or `bad`) with the text `what` and the advice `fix`."""
     if not values:
         return
     groups: dict[str, list[str]] = {}

@@ -39,7 +39,7 @@ def short(content: str) -> str:
 
 
 def judge_worker(worker: ContainerSeen | None, is_up: bool, why_new: str | None, up: str) -> Finding:
-    """Judge a host's worker.
+    """Judge a host's worker. `worker` is None if the host has none, which is BAD only if `is_up`.
 
     `is_up`: the cluster should have a worker on this host. `why_new`: why `up` would replace the worker, or None.
     `up` is the command that findings suggest as the fix."""
@@ -86,7 +86,9 @@ def judge_code(code: CodeSeen, retrain: str) -> Finding:
 def judge_leftovers(inventory: Inventory, health: HostFacts, down: str, inventory_flag: str) -> Iterator[Finding]:
     """Judge what earlier runs of this cluster left behind on the host, and a lock that is held.
 
-    Other clusters on the host are only named. `down` is the command that findings suggest as the fix."""
+    Other clusters on the host are only named. `down` is the command that findings suggest as the fix.
+    `inventory_flag` (` -i FILE`) is added to suggested `hvdocker lock` commands. Nothing is yielded if the facts
+    could not be gathered."""
     engine, machine, seen = health.engine, health.machine, health.seen
     if engine is None or machine is None or seen is None:
         return

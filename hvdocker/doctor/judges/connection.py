@@ -16,7 +16,8 @@ STAGES = ("resolves", "answers", "hostkey", "login")
 def judge_connection(host: Host, unreached: HvdockerError | None, login: str | None = None) -> list[Finding]:
     """Return a GOOD finding for every stage that passed, and a BAD finding for the stage that failed.
 
-    `unreached` is the error, None if the host was reached. `login` is the SSH user and key to show."""
+    The stages are name lookup, TCP port, host key and login. `unreached` is the error, None if the host was reached.
+    `login` is the SSH user and key to show. A worker of a local cluster gets one GOOD finding."""
     if host.is_local:
         return [good("answers", "this machine")]
     if unreached is None:

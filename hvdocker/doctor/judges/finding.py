@@ -31,6 +31,9 @@ def unknown(
 
 
 def error_finding(check: str, error: HvdockerError, mark: Mark = Mark.BAD) -> Finding:
-    """Return a finding with the text, evidence, command and fix of the error."""
+    """Return a finding with the text, evidence, command and fix of the error.
+
+    `check` is the name of the check in the report, such as `engine`. The finding is BAD unless another `mark` is
+    given."""
     is_unreachable = isinstance(error, HostUnreachable)
     return Finding(check, mark, error.what, error.lines, error.command, error.fix, is_unreachable)

@@ -19,11 +19,10 @@ LOCALHOST = "localhost"
 
 
 def judge_names(machine: MachineSeen, host: Host, peers: Iterable[Host], addresses: Mapping[str, str]) -> Finding:
-    """Return BAD if a peer's name resolves to loopback, because it leads to the wrong host.
+    """Return BAD if a peer's name resolves to loopback, because it leads to the wrong host. Otherwise return GOOD.
 
-    The host's own name may resolve to loopback, as Debian's installer leaves it (127.0.1.1): containers have
-    a host name of their own, which resolves to the training address. `addresses` are the known training
-    addresses by host."""
+    The host's own name may resolve to loopback, as Debian's installer leaves it (127.0.1.1): containers have a host
+    name of their own, which resolves to the training address. `addresses` are the known training addresses by host."""
     wrong = {
         peer.host: (found, addresses.get(peer.name))
         for peer in peers
@@ -62,7 +61,7 @@ def names_to_resolve(host: Host, peers: Iterable[Host]) -> Iterator[str]:
 
 
 def loopback_address(machine: MachineSeen, name: str) -> str | None:
-    """Return the loopback address to which the host resolved this name, or None."""
+    """Return the loopback address to which the host resolved this name, or None if it resolved to none."""
     return next((found for found in machine.resolved.get(name, ()) if is_loopback(found)), None)
 
 

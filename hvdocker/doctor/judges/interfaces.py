@@ -34,7 +34,9 @@ class _Complaint:
 
 @dataclass(frozen=True)
 class _TrainingInterface:
-    """The interface that has a host's training address. `interfaces` are all interfaces of the host."""
+    """The interface that has a host's training address, which is in the subnet `network`.
+
+    `interfaces` are all interfaces of the host."""
 
     host: str
     address: ipaddress.IPv4Address
@@ -46,9 +48,9 @@ class _TrainingInterface:
 def judge_interfaces(
     addresses: Mapping[str, str], facts: Mapping[str, tuple[InterfaceSeen, ...] | None]
 ) -> dict[str, Finding]:
-    """Return a finding for each host in `addresses`, which has the training addresses.
+    """Return a finding for each host in `addresses`, which has the training addresses by host.
 
-    A host without `facts` gets an UNKNOWN finding."""
+    `facts` has the interfaces of each host. A host that is missing there, or has None, gets an UNKNOWN finding."""
     training_interfaces = {
         name: training
         for name, address in addresses.items()
@@ -106,9 +108,9 @@ def _address_not_found(host: str, address: str, seen: tuple[InterfaceSeen, ...])
 
 
 def _other_address(seen: tuple[InterfaceSeen, ...], wrong: str) -> str:
-    """Return the fix that proposes another `address:` for the inventory.
+    """Return the fix that proposes another `address:` for the inventory than `wrong`, the current training address.
 
-    The proposed address is one of this host that is not `wrong` and that other hosts may reach."""
+    The proposed address is one of this host that other hosts may reach."""
     fit = [one for one in seen if one.is_up and not _LOCAL_BRIDGE.fullmatch(one.name)]
     known = [ipaddress.IPv4Interface(text).ip for one in fit for text in one.addresses]
     return address_fix_from(str(ip) for ip in known if str(ip) != wrong)
@@ -142,9 +144,9 @@ def _own_complaints(training: _TrainingInterface) -> list[_Complaint]:
 
 
 def _same_subnet(training: _TrainingInterface) -> list[_Complaint]:
-    """Complain if another interface of the host is in the same subnet as the training interface.
+    """Return a complaint if another interface of the host is in the same subnet as the training interface.
 
-    Linux then sends through either interface and answers ARP requests for both."""
+    Linux then sends through either interface and answers ARP requests for both. Otherwise the list is empty."""
     others = [
         (one.name, text)
         for one in training.interfaces
@@ -163,7 +165,8 @@ def _same_subnet(training: _TrainingInterface) -> list[_Complaint]:
 def _compared_with_others(
     training: _TrainingInterface, training_interfaces: Mapping[str, _TrainingInterface]
 ) -> list[_Complaint]:
-    """Complain if the subnet or MTU of this host differs from that of most hosts."""
+    """Return complaints if the subnet or MTU of this host differs from that of most hosts. Otherwise the list is
+    empty."""
     found = []
     networks = Counter(other.network for other in training_interfaces.values())
     usual = max(networks, key=lambda network: (networks[network], network == _first(training_interfaces).network))

@@ -60,9 +60,10 @@ def judge_cpu(machine: MachineSeen, slots: int) -> Finding:
 
 
 def judge_clock(clock: ClockSeen | None) -> Finding:
-    """Judge how far the host's clock differs from the controller's.
+    """Judge how far the host's clock differs from the controller's. `clock` is None if it could not be read.
 
-    Half of the round trip is subtracted from the difference, because the measurement may be wrong by that much."""
+    The finding is WARN above SLOW_CLOCK_S and BAD above WRONG_CLOCK_S. Half of the round trip is subtracted from the
+    difference, because the measurement may be wrong by that much."""
     if clock is None:
         return unknown("clock", "not told", command="date +%s")
     off_s = max(0.0, abs(clock.offset_s) - clock.round_trip_s / 2)
@@ -76,7 +77,8 @@ def judge_clock(clock: ClockSeen | None) -> Finding:
 
 
 def judge_disks(machine: MachineSeen, needed_bytes: int) -> Iterator[Finding]:
-    """Yield a finding for each disk. `needed_bytes` is the space that the image needs on the disk with the images."""
+    """Yield a finding for each disk. `needed_bytes` is the space that the image still needs on the disk with the
+    images."""
     for disk in machine.disks:
         yield _disk(disk, needed_bytes if disk.what == "images" else 0, machine)
 
@@ -113,7 +115,7 @@ def _is_little(disk: DiskSeen) -> bool:
 
 
 def judge_fabric(machine: MachineSeen) -> Finding | None:
-    """Judge the InfiniBand ports. Return None for a machine without InfiniBand."""
+    """Judge the InfiniBand ports: a WARN if none is active. Return None for a machine without InfiniBand."""
     if not machine.infiniband_ports:
         return None
     shown = ", ".join(

@@ -78,8 +78,8 @@ class MtuFound:
 class PairAnswer:
     """What one host found out about one peer.
 
-    `ssh` is the result on the worker port, `ports` that of each random TCP port. None in place of a Problem means
-    success."""
+    `ssh` is the result on the worker port, `ports` that of each random TCP port, by port number. None in place of a
+    Problem means success. `round_trip_s` is the shortest round trip, None if no port was open to measure it."""
 
     ssh: Problem | None
     ports: Mapping[int, Problem | None]
@@ -98,7 +98,8 @@ class Speed:
 def listen_argv(address: str, token: str, seconds: float, sshd_port: int | None) -> list[str]:
     """Return the argv of `check listen`, which opens ports on `address` for `seconds`.
 
-    With `sshd_port` it also checks that the container's sshd answers on that port."""
+    `token` is a random text that peers have to send. With `sshd_port` the program also checks that the container's
+    sshd answers on that port. None means that it does not."""
     order = {"address": address, "token": token, "seconds": seconds, "sshd": sshd_port}
     return [CHECK_PROGRAM, "listen", json.dumps(order)]
 
@@ -115,13 +116,15 @@ def pairs_argv(own: Listener, peers: Iterable[Listener], port: int, ways: Mappin
 def bandwidth_argv(own: Listener, peer: Listener) -> list[str]:
     """Return the argv of `check bandwidth`, which sends one TCP stream to the peer for MEASURE_S seconds.
 
-    The receiver counts the bytes."""
+    `own` and `peer` are the listeners of the sending and of the receiving host. The receiver counts the bytes."""
     order = {"address": own.address, "timeout_s": TIMEOUT_S, "seconds": MEASURE_S, "peer": _as_peer(peer, None)}
     return [CHECK_PROGRAM, "bandwidth", json.dumps(order)]
 
 
 def stop_listener_argv(listener: Listener) -> list[str]:
-    """Return the argv that ends the listener. It is a process that goes on after `check listen` has returned."""
+    """Return the argv that ends the listener, to be run in its container.
+
+    The listener is a process that goes on after `check listen` has returned."""
     return ["sh", "-c", 'kill "$1"', "sh", str(listener.pid)]
 
 
@@ -141,7 +144,9 @@ def _as_peer(listener: Listener, ssh: Mapping[str, object] | None) -> Mapping[st
 
 
 def read_listener(host: str, address: str, token: str, text: str) -> Listener | str:
-    """Parse the output of `check listen`. Return the listener, or a text that says why there is none."""
+    """Parse `text`, the output of `check listen`. Return the listener, or a text that says why there is none.
+
+    `host`, `address` and `token` are those with which the program was started."""
     told = _json(text)
     if told is None or "error" in told:
         return str(told["error"]) if told else "its answer is not understood"
@@ -187,7 +192,9 @@ def _json(text: str) -> Mapping[str, Any] | None:
 
 
 def _answer(one: Mapping[str, Any]) -> PairAnswer:
-    """Build the answer about one peer. Values are `Any` because they come from parsed JSON."""
+    """Return the answer about one peer from its entry in the output of `check pairs`.
+
+    Values are `Any` because they come from parsed JSON."""
     mtu = one["mtu"]
     return PairAnswer(
         ssh=_problem(one["ssh"]),

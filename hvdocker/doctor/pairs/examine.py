@@ -40,8 +40,9 @@ class _Examination:
     """The state of one examination, by host or pair of hosts.
 
     `life_s` is the time after which containers and listeners end by themselves. `containers` are the names of the
-    containers in which the checks run. `skipped` are the hosts that cannot be checked. `speeds` is None unless the
-    bandwidth is measured."""
+    containers in which the checks run. `ssh_checks` says what is tried on each host's worker port. `skipped` are the
+    hosts that cannot be checked. `listeners` are the processes that opened ports for the peers. `answers` has what
+    one host of a pair found out about the other. `speeds` is None unless the bandwidth is measured."""
 
     env: Env
     inventory: Inventory
@@ -61,9 +62,9 @@ class _Examination:
         return next((place.port for place in self.placed.values()), names.DEFAULT_PORT)
 
     def each(self, hosts: list[str], work: Callable[[str], None], on_interrupt: Callable[[], None]) -> None:
-        """Run `work` on all hosts at once. A host on which it fails is marked as skipped; the others continue.
+        """Run `work` with the name of each host, on all hosts at once.
 
-        `on_interrupt` is called on Ctrl-C."""
+        A host on which it fails is marked as skipped; the others continue. `on_interrupt` is called on Ctrl-C."""
         from hvdocker.transport.pool import for_each_host
 
         outcomes = for_each_host(hosts, work, on_interrupt=on_interrupt)
@@ -90,7 +91,8 @@ def examine_pairs(
 ) -> tuple[PairReport, ...]:
     """Examine every pair of hosts, in both directions. With `is_deep` the bandwidth is measured too.
 
-    `inventory_flag` (`-i FILE`) is added to the hvdocker commands that findings suggest."""
+    `placed` has the plan of each host, and `state` the observed workers. `inventory_flag` (`-i FILE`) is added to
+    the hvdocker commands that findings suggest. Pairs that could not be checked get UNKNOWN findings."""
     life_s = LIFE_S + (ROUND_S * 2 * len(placed) if is_deep else 0)
     examination = _Examination(env, inventory, links, state, placed, life_s, speeds={} if is_deep else None)
     examination.skipped = hosts_to_skip(inventory, state, placed, frozenset(links), inventory_flag)
@@ -173,9 +175,10 @@ def _ask(examination: _Examination, name: str, argv: list[str]) -> tuple[int, st
 
 @contextmanager
 def _in_workers(examination: _Examination, present: list[str]) -> Iterator[Callable[[], None]]:
-    """Run the checks in the workers. Yield a function that ends the listeners there, and call it at the end.
+    """Choose the workers for the checks. Yield a function that ends the listeners in them, and call it at the end.
 
-    Otherwise the listeners would run on in the workers until their time limit."""
+    Without that call the listeners would run on in the workers until their time limit. `present` are the hosts to
+    check."""
     from hvdocker.transport.pool import for_each_host
 
     examination.ssh_checks = dict.fromkeys(present, SshCheck.LOGIN)

@@ -33,10 +33,10 @@ def set_mtu(host: str, interface: str, mtu: int) -> str:
 
 
 def judge_mtu(results: PairResults, pair: Pair, answer: PairAnswer) -> Finding:
-    """Judge whether packets as large as the sender's MTU arrive.
+    """Judge whether packets as large as the sender's MTU arrive. `answer` is what the first host of the pair found.
 
     The finding is WARN if a router reports that they are too large, and BAD if they vanish without a report (a black
-    hole)."""
+    hole). If the packet sizes could not be measured, `_unknown_mtu` judges."""
     found = answer.mtu
     where = results.named(pair)
     if found.passed is None:
@@ -55,7 +55,9 @@ def judge_mtu(results: PairResults, pair: Pair, answer: PairAnswer) -> Finding:
 
 
 def _black_hole(results: PairResults, pair: Pair, answer: PairAnswer, shown: str) -> Finding:
-    """Return a BAD finding: packets leave the sender's interface but do not arrive, and no ICMP message says why."""
+    """Return a BAD finding: packets leave the sender's interface but do not arrive, and no ICMP message says why.
+
+    `shown` is the short text of the finding, such as `1400 of 1500`."""
     start, end = results.listeners[pair[0]], results.listeners[pair[1]]
     link, passed = answer.mtu.link, answer.mtu.passed or 0
     lines = [f"{results.named(pair)}: packets of {passed} bytes arrive, packets of {passed + 1} vanish unsaid"]
@@ -74,7 +76,7 @@ def _unknown_mtu(results: PairResults, pair: Pair, answer: PairAnswer) -> Findin
     """Judge the MTU if the UDP check gave no result, so that the packet sizes are unknown.
 
     Blocked UDP itself is no fault, because training uses TCP. The finding is BAD if full TCP packets do not arrive
-    either."""
+    either, otherwise UNKNOWN."""
     where, start = results.named(pair), results.listeners[pair[0]]
     line = f"{where}: UDP, by which sizes are found out: {answer.mtu.error}"
     if answer.mtu.bulk_error:
@@ -88,7 +90,9 @@ def _unknown_mtu(results: PairResults, pair: Pair, answer: PairAnswer) -> Findin
 
 
 def judge_round_trip(results: PairResults, pair: Pair, answer: PairAnswer) -> Finding:
-    """Judge the shortest of the measured round trips. It is a WARN if it is longer than SLOW_ROUND_TRIP_S."""
+    """Judge the shortest of the measured round trips. It is a WARN if it is longer than SLOW_ROUND_TRIP_S.
+
+    The finding is UNKNOWN if no round trip could be measured."""
     if answer.round_trip_s is None:
         return Finding("rtt", Mark.UNKNOWN, "?", (f"{results.named(pair)}: no open port to time it on",))
     shown = f"{answer.round_trip_s * 1000:.2g} ms"
@@ -104,7 +108,8 @@ def judge_round_trip(results: PairResults, pair: Pair, answer: PairAnswer) -> Fi
 def judge_speed(results: PairResults, pair: Pair) -> Finding:
     """Judge the bandwidth of a pair. It is a WARN if it is far below the median of the other pairs.
 
-    It is compared with other pairs because the nominal speed of the network is not known."""
+    It is compared with other pairs because the nominal speed of the network is not known. The finding is UNKNOWN if
+    the bandwidth could not be measured."""
     speeds = results.speeds or {}
     own = speeds.get(pair)
     if own is None or own.gbit_s is None:

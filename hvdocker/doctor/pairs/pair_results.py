@@ -12,7 +12,7 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True)
 class SkipReason:
-    """Why the pairs of a host were not checked. The fields are those of a Finding."""
+    """Why the pairs of a host were not checked. The fields are those of the UNKNOWN Finding that its pairs get."""
 
     shown: str
     evidence: tuple[str, ...]
@@ -23,9 +23,10 @@ class SkipReason:
 class PairResults:
     """The results of all pairs.
 
-    `order` are the hosts of the inventory. `port` is the worker port. A host that was not checked has no entry in
-    `listeners`. `skipped` says why, unless no other host was left to check it with. `ssh_checks` says what was tried
-    on each host's worker port. `speeds` is None without `doctor --deep`."""
+    `order` are the hosts of the inventory. `port` is the worker port. `listeners` are the processes that opened
+    ports for the peers; a host that was not checked has none. `skipped` says why, unless no other host was left to
+    check it with. `answers` has what the first host of a pair found out about the second. `ssh_checks` says what was
+    tried on each host's worker port. `speeds` is None without `doctor --deep`."""
 
     order: tuple[str, ...]
     port: int

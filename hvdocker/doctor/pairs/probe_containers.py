@@ -41,7 +41,9 @@ class ProbeKeys:
 
 
 def make_probe_keys(cluster: str, places: Iterable[HostPlan], port: int) -> ProbeKeys:
-    """Make one client key for all probe containers and one host key for each host."""
+    """Make one client key for all probe containers and one host key for each host.
+
+    `places` are the plans of the hosts. `port` is the port of the containers' sshd."""
     places = list(places)
     client, pairs = key_pairs.make_pair(), {place.name: key_pairs.make_pair() for place in places}
     members = [ClusterMember(place.name, place.address, user_name(place.uid)) for place in places]
@@ -54,11 +56,11 @@ def make_probe_keys(cluster: str, places: Iterable[HostPlan], port: int) -> Prob
 def start_probe_container(
     link: HostLink, spec: ContainerSpec, place: HostPlan, passes: ProbeKeys, tell: Callable[[str], None]
 ) -> None:
-    """Create and start a probe container.
+    """Create and start a probe container. `passes` are the keys that it gets.
 
-    `tell` is called with the container's id as soon as it exists, so that the caller can remove it after any failure.
-    The engine removes the container when it ends (AutoRemove), so neither Ctrl-C nor a controller that dies leaves it
-    for long."""
+    `tell` is called with the container's id as soon as it exists, so that the caller can remove it after any
+    failure. The engine removes the container when it ends (AutoRemove), so neither Ctrl-C nor a controller that dies
+    leaves it for long."""
     with translating_errors(link.name, "starting a container for the checks"):
         engine = link.engine()
         body = create_body(spec, {})
@@ -79,9 +81,10 @@ def start_probe_container(
 
 
 def remove_stale_probe_container(link: HostLink, name: str, seen: Iterable[ContainerSeen]) -> None:
-    """Remove a probe container of this name that an earlier doctor left behind.
+    """Remove a probe container of this name that an earlier doctor left behind. Do nothing if there is none.
 
-    Raises HostUnfit if the container seems to belong to a doctor that runs now."""
+    `seen` are the observed containers of the host. Raises HostUnfit if the container runs and is younger than
+    STALE_AFTER_S, because it seems to belong to a doctor that runs now."""
     for container in seen:
         if container.role != names.ROLE_DOCTOR or container.name != name:
             continue

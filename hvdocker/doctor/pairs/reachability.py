@@ -41,7 +41,7 @@ class _PortCheck:
 
 
 def judge_ssh(results: PairResults) -> dict[Pair, Finding]:
-    """Judge the worker port of every pair.
+    """Judge the worker port of every pair that was checked.
 
     The finding says whether the port works, is held by another program, refuses the login, or is blocked."""
     found: dict[Pair, Finding] = {}
@@ -64,7 +64,7 @@ def judge_ssh(results: PairResults) -> dict[Pair, Finding]:
 
 
 def judge_ports(results: PairResults) -> dict[Pair, Finding]:
-    """Judge the random TCP ports of every pair. Training opens such ports for its own connections."""
+    """Judge the random TCP ports of every pair that was checked. Training opens such ports for its own connections."""
     troubles = {pair: _port_failure(results, pair, answer.ports) for pair, answer in results.answers.items()}
     return _assign_blame(results, _PortCheck("ports", None, "open"), troubles)
 
@@ -106,8 +106,9 @@ def _assign_blame(
 ) -> dict[Pair, Finding]:
     """Return a finding for each pair, which says where the connection is blocked.
 
-    `troubles` has None for pairs that work. For a pair that fails, `end` is blamed if no host reaches it, `start` if
-    it reaches no host, and otherwise the connection between the two."""
+    `door` is the kind of port that was tried. `troubles` has None for pairs that work, which get a GOOD finding. For
+    a pair (start, end) that fails, the end is blamed if no host reaches it, the start if it reaches no host, and
+    otherwise the connection between the two."""
     found: dict[Pair, Finding] = {}
     for pair, trouble in troubles.items():
         start, end = pair

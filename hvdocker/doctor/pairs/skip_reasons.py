@@ -21,7 +21,8 @@ def hosts_to_skip(
 ) -> dict[str, SkipReason]:
     """Return the hosts whose pairs cannot be checked from a container of the training image, each with the reason.
 
-    `reached` are the hosts that have a link."""
+    `reached` are the hosts that have a link. `inventory_flag` (`-i FILE`) is added to the `hvdocker image push` that
+    a reason suggests."""
     found: dict[str, SkipReason] = {}
     addresses = [place.address for place in placed.values()]
     for host in inventory.hosts:
@@ -93,20 +94,22 @@ def _build(image: str) -> str:
 
 
 def old_image_reason(inventory: Inventory, name: str, said: str) -> SkipReason:
-    """Return the reason for an image of an older hvdocker, whose `check` does not know the subcommand.
+    """Return the reason for a host whose image is of an older hvdocker and does not know the check.
 
-    `said` is the standard error of `check`."""
+    `name` is the host. `said` is the standard error of the check."""
     line = f"the image {inventory.image} on {name} comes from an older hvdocker: its checks are fewer"
     build = _build(inventory.image) if inventory.image in names.OWN_IMAGES else f"rebuild {inventory.image}"
     return SkipReason("old image", (line, *said.splitlines()[-1:]), f"{build} && hvdocker up")
 
 
 def no_listener_reason(name: str, why: str, said: str) -> SkipReason:
-    """Return the reason for a host whose check gave no usable answer. `said` is the standard error of the check."""
+    """Return the reason for a host whose check gave no usable answer.
+
+    `name` is the host, `why` the text that says what is wrong, and `said` the standard error of the check."""
     fix = "give this host an `address:` that one of its interfaces has" if "cannot listen" in why else None
     return SkipReason("no answer", (f"{name}: {why}", *said.splitlines()[-3:]), fix)
 
 
 def failure_reason(error: HvdockerError) -> SkipReason:
-    """Return the reason for a host that failed during the examination."""
+    """Return the reason for a host on which a check failed with this error, such as a lost link."""
     return SkipReason("failed", (str(error), *error.lines), error.fix)

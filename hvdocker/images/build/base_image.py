@@ -33,7 +33,10 @@ def _say(text: str) -> None:
 
 
 def ensure_base_image(client: docker.APIClient, suite: str = "bookworm", say: Callable[[str], None] = _say) -> str:
-    """Return the tag of the Debian base image. If the engine of `client` lacks the image, pull or make it."""
+    """Return the tag of the Debian base image. If the engine of `client` lacks the image, pull it, or make it with
+    mmdebstrap if the pull fails.
+
+    `suite` is the name of the Debian release. `say` receives a line about where the image came from."""
     tag = f"{REPOSITORY}:{suite}"
     if _has_image(client, tag):
         say(f"base image {tag}: already there")
@@ -99,7 +102,8 @@ class _Pull(threading.Thread):
 
 
 def _bootstrap(client: docker.APIClient, suite: str) -> None:
-    """Make the base image with mmdebstrap for the engine's architecture, and import it."""
+    """Make the base image of the Debian release `suite` with mmdebstrap on the controller, for the architecture of the
+    engine of `client`, and import it there. Raise HvdockerError if mmdebstrap is not installed or fails."""
     if shutil.which(BOOTSTRAP[0]) is None:
         raise HvdockerError(
             f"no Debian {suite} base image: no registry answers, and {BOOTSTRAP[0]} is not installed here",
@@ -122,10 +126,10 @@ def _architecture(client: docker.APIClient) -> str:
 
 
 def _chunks(process: subprocess.Popen[bytes], errors: IO[str], command: str) -> Iterator[bytes]:
-    """Yield the archive that mmdebstrap writes.
+    """Yield the archive that the running `process` (mmdebstrap) writes.
 
-    If mmdebstrap fails, raises instead of ending normally, so that no partial image is imported. `errors` is
-    the file with its error output."""
+    Raise an error at the end if mmdebstrap fails, so that no partial image is imported. `errors` is the file with its
+    error output, and `command` is the command line for the message."""
     assert process.stdout is not None
     yield from iter(lambda: process.stdout.read(CHUNK_BYTES) if process.stdout else b"", b"")
     if process.wait() != 0:

@@ -54,9 +54,9 @@ def site_ca_bundle(environ: Mapping[str, str]) -> Path | None:
 
 
 def build_image(engine: APIClient, options: BuildOptions, say: Say) -> str:
-    """Build the target, and the images that it needs, and return its tag.
+    """Build `options.target` and the images that it is based on. Return its tag, such as `doc-hvd:cpu`.
 
-    `say` receives the output of the build line by line."""
+    `say` receives the output of the build line by line. Raise HvdockerError if the build fails."""
     if options.target == "gpu":
         _check_cpu_architecture(engine)
     base = options.base or ensure_base_image(engine, SUITE, say)
@@ -67,9 +67,9 @@ def build_image(engine: APIClient, options: BuildOptions, say: Say) -> str:
 
 
 def _check_cpu_architecture(engine: APIClient) -> None:
-    """Raise if the engine's CPU architecture is not GPU_ARCHITECTURE.
+    """Raise HvdockerError if the engine's CPU architecture is not GPU_ARCHITECTURE. Called for the target gpu.
 
-    TensorFlow and CUDA have no wheels for other architectures, so the build of the gpu target would fail late."""
+    TensorFlow and CUDA have no wheels for other architectures, so the build of that target would fail late."""
     found = str(engine.version()["Arch"])
     if found != GPU_ARCHITECTURE:
         raise HvdockerError(
@@ -101,10 +101,10 @@ def _build(engine: APIClient, options: BuildOptions, base: str, say: Say) -> str
 
 
 def _arguments(options: BuildOptions, base: str) -> dict[str, str]:
-    """Return the build arguments (`ARG`) for the Dockerfile of the target.
+    """Return the build arguments (`ARG`) for the Dockerfile of the target. `base` is the tag of the Debian base image.
 
-    `options.cuda_image` does not become the base image: a build stage copies its /usr/local/cuda. So Debian,
-    Python and the wheels stay the same, and hosts get one more layer instead of another system."""
+    `options.cuda_image` does not become the base image: a build stage copies its /usr/local/cuda. So Debian, Python
+    and the wheels stay the same, and hosts get one more layer instead of another system."""
     if options.target != "gpu":
         return {"BASE": base}
     if options.cuda_image:

@@ -73,7 +73,8 @@ if other and "tensorflow" not in found:
 def build_container_name(key: str, suffix: str) -> str:
     """Return the name of the container in which the requirements layer is built.
 
-    `key` identifies the requirements. A random `suffix` allows two builds at the same time."""
+    `key` identifies the requirements (`Requirements.key`). `suffix` is random, so that two builds at the same time
+    have different names."""
     return f"hvdocker-req-{key}-{suffix}"
 
 
@@ -94,10 +95,10 @@ def _text(lines: tuple[str, ...]) -> str:
 
 
 def labels(key: str, base: str) -> dict[str, str]:
-    """Return the labels of the image with the requirements layer: `key` and `base`.
+    """Return the labels of the image with the requirements layer. Their values are `key` and `base`.
 
-    `key` identifies the requirements, and `base` is the content hash of the base image. Engines copy an image's
-    labels to its containers, so a worker has both labels."""
+    `key` identifies the requirements, and `base` is the content hash of the base image. Engines copy an image's labels
+    to its containers, so a worker has both labels."""
     return {names.LABEL_REQUIREMENTS: key, names.LABEL_BASE: base}
 
 

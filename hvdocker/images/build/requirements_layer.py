@@ -29,8 +29,8 @@ Say = Callable[[str], None]
 def build_layer(engine: APIClient, step: BuildLayer, ca_bundle: bytes, say: Say) -> None:
     """Install the step's requirements on its base image, and tag the result as `step.image`.
 
-    Raises and makes no image if pip fails. `say` receives pip's output line by line, and an empty line every
-    second. `say` may raise to stop the installation."""
+    `ca_bundle` are the site's CA certificates, empty for none. `say` receives pip's output line by line, and an empty
+    line every second; it may raise to stop the installation. If pip fails, raise HvdockerError and make no image."""
     with _container(engine, step) as container:
         with _layer_archive(step.requirements, ca_bundle) as archive:
             engine.put_archive(container, layer_commands.PARENT, archive)
@@ -97,7 +97,7 @@ def _lines(chunks: Iterator[bytes]) -> Iterator[str]:
 
 
 def _commit(engine: APIClient, container: str, step: BuildLayer) -> None:
-    """Commit the container as the image, with the entrypoint and command of the base image.
+    """Commit the container as the image `step.image`, with the entrypoint and command of the base image.
 
     There is no timeout, because large layers take longer than the SDK's default."""
     base: Mapping[str, Any] = engine.inspect_image(step.base)["Config"]  # Any: the engine's JSON
@@ -109,9 +109,9 @@ def _commit(engine: APIClient, container: str, step: BuildLayer) -> None:
 
 
 def _layer_archive(requirements: Requirements, ca_bundle: bytes) -> IO[bytes]:
-    """Return a tar of the files that the install script needs in the container.
+    """Return a tar of the files that the install script needs in the container: requirements, wheels and CA bundle.
 
-    The tar is a temporary file, because wheels can be large."""
+    The tar is an open temporary file, because wheels can be large. The caller closes it."""
     texts = layer_commands.layer_files(requirements).items()
     files = {**{name: text.encode() for name, text in texts}, layer_commands.CA_FILE: ca_bundle}
     spool = tempfile.TemporaryFile()  # noqa: SIM115  # the caller closes it

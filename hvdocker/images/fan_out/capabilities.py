@@ -40,9 +40,9 @@ class FeedCapabilities:
 
 
 def capabilities_command(engine_root: str) -> Command:
-    """Return the command that prints the host's capabilities, for `parse_capabilities`.
+    """Return the command that prints what the host has for a fan-out, in the form that `parse_capabilities` reads.
 
-    `engine_root` is the data folder of the Docker engine, such as /var/lib/docker."""
+    `engine_root` is the data folder of the Docker engine, such as /var/lib/docker. Its free disk is printed too."""
     return shell(_CAPABILITIES, engine_root)
 
 
@@ -65,10 +65,10 @@ def _free_bytes(df: list[str]) -> int | None:
 
 
 def _is_same_disk(one: list[str], other: list[str]) -> bool:
-    """Whether two rows of `df` are the same file system: the same mount point, or the same device.
+    """Whether two rows of `df`, split into words, are the same file system: the same mount point, or the same device.
 
-    Only a device path such as /dev/sda1 identifies a device: many file systems are called `tmpfs` or
-    `overlay`."""
+    Only a device path such as /dev/sda1 identifies a device: many file systems are called `tmpfs` or `overlay`. If a
+    row is missing (empty), the answer is False."""
     if not one or not other:
         return False
     return one[5:] == other[5:] or (one[0].startswith("/") and one[0] == other[0])

@@ -135,9 +135,10 @@ done
 
 @dataclass(frozen=True)
 class Feed:
-    """The address of a feed: the temporary sshd of a host, from which other hosts fetch layers.
+    """Where a feed is reached: the temporary sshd of a host, from which other hosts fetch layers.
 
-    `number` is the host's number in the tree. The known_hosts file has the sshd's host key as `feed-NUMBER`."""
+    Other hosts log in as `user` at `address` and `port`. `number` is the host's number in the tree of the fan-out. The
+    known_hosts file has the sshd's host key as `feed-NUMBER`."""
 
     number: int
     user: str
@@ -146,51 +147,57 @@ class Feed:
 
 
 def feed_folder(token: str) -> str:
-    """Return the folder that a fan-out uses on every host. `token` identifies the fan-out.
+    """Return the folder that a fan-out uses on every host, for its keys, scripts and layers. `token` is a random text
+    that identifies the fan-out.
 
     The folder is in /var/tmp because that is a local disk, even if the home folder is on a network."""
     return f"/var/tmp/hvdocker-feed-{token}"
 
 
 def unpack_feed(folder: str) -> Command:
-    """Return the command that creates the folder and unpacks the tar from standard input in it.
+    """Return the command that sets up a host: it creates `folder` (see `feed_folder`) and unpacks the tar from
+    standard input in it.
 
     The command first removes stale feed folders, which interrupted runs left."""
     return shell(_UNPACK, folder)
 
 
 def start_feed(folder: str, ports: Sequence[int], idle_minutes: float = IDLE_MINUTES) -> Command:
-    """Return the command that starts the temporary sshd on the first free port of `ports` and prints that port.
+    """Return the command that starts the feed (the temporary sshd) on the first free port of `ports`, and prints that
+    port. The command fails if no port is free. `folder` is that of `feed_folder`.
 
     The sshd ends by itself if no file in the folder changes for `idle_minutes`."""
     return shell(_START, folder, f"{idle_minutes:g}", f"{idle_minutes * 6:g}", *map(str, ports))
 
 
 def stop_feed(folder: str) -> Command:
-    """Return the command that stops the temporary sshd and its watcher, and removes the folder.
+    """Return the command that ends a host's part in the fan-out: it stops the feed (the temporary sshd) and its
+    watcher, and removes the folder.
 
-    Hosts that read from the folder stop when the files are gone. The command waits for a running `docker load`
-    to end, because only then is it known which parts of the image are on the engine. It waits at most 30 s, or
-    150 s if the host's `sleep` takes only whole seconds."""
+    Hosts that fetch from this host stop when the files are gone. The command waits for a running `docker load` to end,
+    because only then is it known which parts of the image are on the engine. It waits at most 30 s, or 150 s if the
+    host's `sleep` takes only whole seconds."""
     return shell(_STOP, folder)
 
 
 def remove_layers(folder: str, layers: Sequence[ImageLayer]) -> Command:
-    """Return the command that removes the files of these layers from the folder.
+    """Return the command that removes the files of these layers from the folder, on a host that leaves the fan-out.
 
     That frees disk space and ends processes that wait for these files to grow."""
     return command("rm", "-f", "--", *(f"{folder}/{layer.hex}" for layer in layers))
 
 
 def store_layer(folder: str, layer: ImageLayer) -> Command:
-    """Return the command that writes standard input to the file of the layer in the folder."""
+    """Return the command that writes standard input to the layer's file in the folder. The controller uses it for the
+    first host of the tree, and for a host that could fetch from no other host."""
     return shell('exec cat > "$1/$2"', folder, layer.hex)
 
 
 def fetch_layers(folder: str, feed: Feed, who: int) -> Command:
-    """Return the command that fetches layers from a feed (another host's sshd) into files, one by one.
+    """Return the command that fetches the missing layers from a feed (another host's sshd) into files, one by one.
 
-    It is for a host that passes these layers on. `who` is that host's number in the tree."""
+    It runs on a host that passes the layers on. `who` is that host's number in the tree. The exit status is 0, or that
+    of the first layer that could not be fetched."""
     return shell('exec sh "$1/fetch" "$2" "$3" "$4" "$5" "$6"', folder, *_route(feed, who))
 
 
@@ -203,17 +210,19 @@ def load_parts(folder: str, feed: Feed | None, who: int) -> Command:
 
 
 def missing_layer_status(said: str) -> int | None:
-    """Return the exit status of the layer that could not be fetched during a load, or None if all layers arrived.
+    """Return why a layer could not be fetched during a load: the exit status of its fetch, such as SSH_FAILED. Return
+    None if all layers arrived.
 
-    `said` is the standard output of the command of `load_parts`."""
+    `said` is the standard output of the command that `load_parts` returns."""
     found = [line.partition(" ")[2] for line in said.splitlines() if line.startswith(f"{_CUT_PREFIX} ")]
     return int(found[-1]) if found else None
 
 
 def read_progress(folder: str, who: int) -> Command:
-    """Return the command that prints which layer a feed sends to the host number `who`, and the bytes sent of it.
+    """Return the command that prints the hex digest of the layer that a feed is sending to the host number `who`, and
+    the number of bytes sent of it.
 
-    It has to run on the feeding host."""
+    It has to run on the feeding host. It fails if that host has sent nothing to `who` yet."""
     return command("cat", f"{folder}/sent-{who}")
 
 
@@ -256,18 +265,19 @@ feed=$1 user=$2 address=$3 port=$4 who=$5
 
 
 def fetch_script(layers: Sequence[ImageLayer]) -> str:
-    """Return the script that `fetch_layers` runs. It stops at the first layer that fails, with its exit status."""
+    """Return the script that the command of `fetch_layers` runs. `layers` are the layers to fetch, in this order. It
+    stops at the first layer that fails, with the exit status of its fetch."""
     lines = [f"layer {layer.hex} {layer.size} > {layer.hex} || exit $?" for layer in layers]
     return "\n".join([_LAYER_FUNCTION, *lines, ""])
 
 
 def load_script(parts: Sequence[Part], docker: str) -> tuple[str, dict[str, bytes]]:
-    """Return the script that `load_parts` runs, and the files that it needs, by name.
+    """Return the script that the command of `load_parts` runs, and the files that it needs, by name.
 
-    Each part is a tar archive. The files contain the bytes of the archives around the layers. If the script
-    runs again with another feed, it does not load finished parts again. Its standard error has only messages of
-    the docker CLI; they are not written to a file, because the disk may be full. `docker` is the command line
-    of the docker CLI."""
+    Each part is a tar archive for `docker load`. The files contain the bytes of the archives around the layers. If the
+    script runs again with another feed (another host's sshd), it does not load finished parts again. Its standard
+    error has only messages of the docker CLI; they are not written to a file, because the disk may be full. `docker`
+    is the command line of the docker CLI, such as `docker -H unix:///var/run/docker.sock`."""
     lines = [_LAYER_FUNCTION, "echo $$ > loading; trap 'rm -f loading' EXIT"]
     literals: dict[str, bytes] = {}
     for number, part in enumerate(parts):

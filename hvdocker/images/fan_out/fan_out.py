@@ -37,8 +37,9 @@ Tell = Callable[[str, int, int, str], None]
 class FanOut:
     """A fan-out of one image to `members`, the hosts that pass its layers on to each other.
 
-    It is a context manager. On entry it starts the feeds (a temporary sshd on each host that other hosts fetch
-    layers from). On exit it stops them and removes their files."""
+    It is a context manager. On entry it sets up the hosts, and starts a feed on each host that has to pass layers on
+    (a temporary sshd from which other hosts fetch). On exit it stops the feeds and removes all files. `tell` receives
+    the progress of each host."""
 
     def __init__(self, members: Sequence[FanOutHost], image: ExportedImage, cache: LayerCache, tell: Tell) -> None:
         self._image = image
@@ -66,9 +67,11 @@ class FanOut:
         for_each_host(self._by_name, lambda name: self._by_name[name].member.link.run(commands.stop_feed(self._folder)))
 
     def deliver(self, host: str) -> bool:
-        """Bring the image to the host by fan-out. Return False if the controller has to send it instead.
+        """Bring the image to the host by fan-out (layers come from other hosts). Return whether it was loaded. False
+        means that this host cannot take part, and that the caller has to send the image from the controller.
 
-        Raises if the engine refuses the image, the host is unreachable, or the run was interrupted."""
+        Raise an error if the engine refuses the image or its disk is full, if the host is unreachable, or if the run
+        was interrupted."""
         node = self._by_name.get(host)
         if node is None or not node.is_ready:
             return False
@@ -111,10 +114,10 @@ class FanOut:
         return _packed({**{name: text.encode() for name, text in files.items()}, **literals})
 
     def _pass_on(self, node: FanOutNode) -> CommandResult:
-        """Load the image on a host that feeds other hosts.
+        """Load the image on a host that feeds other hosts, and return the result of the load.
 
-        A feed (another host's sshd) or the controller writes the layers to files on the host. The load reads
-        these files while they are still growing."""
+        A feed (another host's sshd) writes the layers to files on the host, or the controller does if no feed works.
+        The load reads these files while they are still growing."""
         result = self._load(node, during=lambda: self._receive(node))
         if commands.missing_layer_status(result.text) is None:
             return result
@@ -140,9 +143,10 @@ class FanOut:
         return False
 
     def _end_point(self, node: FanOutNode) -> CommandResult | None:
-        """Load the image on a host that feeds no other host, directly from a feed (another host's sshd).
+        """Load the image on a host that feeds no other host, directly from a feed (another host's sshd). Return the
+        result of the load.
 
-        Returns None if no feed could deliver all layers."""
+        The next feed is tried if a layer could not be fetched. Return None if no feed could deliver all layers."""
         for parent, feed in self._feeds_of(node):
             loading = LongCommand(node.member.link, commands.load_parts(self._folder, feed, node.number))
             result = loading.wait(partial(self._watch, node, parent))
@@ -153,10 +157,11 @@ class FanOut:
         return None
 
     def _is_loaded(self, result: CommandResult) -> bool:
-        """Whether the load succeeded. Raises if the engine refused the image or its disk is full.
+        """Whether the load with this result succeeded. Raise an error if the engine refused the image or its disk is
+        full.
 
-        The result is False if the docker CLI did not reach the engine (socket, sudo) or the engine did not get
-        every layer. Then the controller sends the image."""
+        False means that the docker CLI did not reach the engine (socket, sudo), or that the engine did not get every
+        layer. Then the controller sends the image."""
         if result.code == 0:
             return True
         said = " ".join(result.tail(3))
@@ -169,10 +174,10 @@ class FanOut:
         raise error
 
     def _give_up(self, node: FanOutNode) -> None:
-        """End the part of this host in the fan-out, so that the controller can send the image to it.
+        """Take the host out of the fan-out after an error, so that the controller can send the image to it.
 
-        Other hosts no longer use it as a feed. Its layer files are removed to free disk space, and a running
-        load is waited for."""
+        Other hosts no longer use it as a feed (fetch layers from it). Its layer files are removed to free disk space.
+        If a load runs on the host, wait for its end."""
         node.feed = None
         with contextlib.suppress(HvdockerError):
             node.member.link.run(commands.remove_layers(self._folder, node.layers))
@@ -185,7 +190,8 @@ class FanOut:
                 return
 
     def _feeds_of(self, node: FanOutNode) -> Iterator[tuple[FanOutNode, commands.Feed]]:
-        """Yield the nodes above this node in the tree that it can fetch from, with their feeds, the nearest first."""
+        """Yield the nodes above this node in the tree that it can fetch layers from, with their feeds (sshds), the
+        nearest first. Nodes without a running feed, or whose feed no host could connect to, are skipped."""
         number = node.number
         while number:
             number = (number - 1) // 2
@@ -207,7 +213,8 @@ class FanOut:
                 self._tell(node.name, done, node.size, "")
 
     def _watch(self, node: FanOutNode, parent: FanOutNode) -> None:
-        """Report how many bytes the node has received from `parent`. Only the feeding host `parent` knows this."""
+        """Report how many bytes the node has received from `parent`. Called once per second while the node fetches.
+        Only the feeding host `parent` knows the number, so it is asked; if that fails, 0 is reported."""
         done = 0
         with contextlib.suppress(HvdockerError, ValueError):
             text = parent.member.link.run(commands.read_progress(self._folder, node.number)).text
@@ -218,9 +225,11 @@ class FanOut:
 
 
 def _is_hopeless(result: CommandResult) -> bool:
-    """Whether the load failed because of this host (disk full, engine not reached), so that no other feed can help.
+    """Whether a load failed because of its own host (disk full, engine not reached), so that no other feed (host to
+    fetch from) can help.
 
-    Such a load also reports a layer that could not be fetched, because it ended early."""
+    Such a load also reports a layer that could not be fetched, because it ended early. So this is checked
+    separately."""
     said = " ".join(result.tail(3)).lower()
     return isinstance(load_error("", said), HostUnfit) or any(sign in said for sign in _NOT_ASKED)
 

@@ -24,8 +24,9 @@ MIN_BYTES = MIN_HOSTS * (32 << 20)
 class FanOutHost:
     """A host that gets the image.
 
-    `present` says which layers of the image the host has. `ability` says whether the host can pass layers on to
-    other hosts. Other hosts reach it at `address`. `docker` is the command line of its docker CLI."""
+    `present` says which layers of the image the host has. `ability` says whether the host can pass layers on to other
+    hosts. Other hosts reach it at `address`. `docker` is the command line of its docker CLI, such as `docker -H
+    unix:///var/run/docker.sock`."""
 
     name: str
     link: HostLink
@@ -39,10 +40,11 @@ class FanOutHost:
 class FanOutNode:
     """A host's place in the tree of a fan-out, and the state of its transfer.
 
-    The controller sends to number 0; number N fetches from number (N - 1) // 2. `layers` are the layers that
-    the host lacks. `is_feeding` says that the host passes layers on. `is_ready` says that it was set up. `feed`
-    is the sshd that other hosts fetch from, or None if it does not run. `was_reached` says that some host could
-    connect to the feed, `was_unreachable` that some host could not. `loading` is its `docker load`."""
+    The controller sends to number 0; number N fetches from number (N - 1) // 2. `layers` are the layers that the host
+    lacks. `is_feeding` says that the host passes layers on. `host_key` is the key of its feed (the sshd that other
+    hosts fetch from), and `client_key` is the key with which it logs in to feeds. `is_ready` says that it was set up.
+    `feed` is None if its feed does not run. `was_reached` says that some host could connect to the feed,
+    `was_unreachable` that some host could not. `loading` is its running or finished `docker load`."""
 
     number: int
     member: FanOutHost
@@ -66,19 +68,21 @@ class FanOutNode:
 
     @property
     def should_try(self) -> bool:
-        """Whether another host should try to fetch layers from this host's feed.
+        """Whether another host should try to fetch layers from this host's feed (its temporary sshd).
 
-        False if a host failed to connect and none succeeded: each try may take seconds, while the hosts below
-        in the tree wait. If some host could connect, the problem is on the hosts that could not."""
+        False if a host failed to connect and none succeeded: each try may take seconds, while the hosts below in the
+        tree wait. If some host could connect, the problem is on the hosts that could not."""
         return self.was_reached or not self.was_unreachable
 
     def record_status(self, status: int) -> None:
-        """Record whether a host could connect to this host's feed. `status` is the exit status of its fetch."""
+        """Record whether another host could connect to this host's feed (its temporary sshd), for `should_try`.
+        `status` is the exit status of that host's fetch: 0, or SSH_FAILED if it could not connect."""
         self.was_reached |= status == 0
         self.was_unreachable |= status == commands.SSH_FAILED
 
     def bytes_before(self, name: str) -> int:
-        """Return the total size in bytes of the layers before the one whose hex digest is `name`."""
+        """Return the total size in bytes of the node's layers before the layer whose hex digest is `name`. If no layer
+        has this digest, all layers count. Used to report progress."""
         done = 0
         for layer in self.layers:
             if layer.hex == name:
@@ -88,7 +92,8 @@ class FanOutNode:
 
 
 def is_fan_out_worthwhile(members: Sequence[FanOutHost], image: ExportedImage) -> bool:
-    """Whether a fan-out saves time: at least MIN_HOSTS hosts lack layers, together at least MIN_BYTES."""
+    """Whether a fan-out saves time: at least MIN_HOSTS hosts lack layers, and these layers are at least MIN_BYTES,
+    added up over all hosts."""
     lacking = [size for size in (_missing_bytes(member, image) for member in members) if size]
     return len(lacking) >= MIN_HOSTS and sum(lacking) >= MIN_BYTES
 
@@ -98,11 +103,12 @@ def _missing_bytes(member: FanOutHost, image: ExportedImage) -> int:
 
 
 def arrange_tree(members: Sequence[FanOutHost], image: ExportedImage) -> list[FanOutNode]:
-    """Return the hosts as a binary tree, in the order of node numbers.
+    """Return the hosts as a binary tree: node N feeds the nodes 2N + 1 and 2N + 2. The list is in the order of the
+    numbers.
 
-    Hosts that lack the most layers come first, because a host can pass on only layers that it receives: an
-    engine exports an image only as a whole, so layers that are already in the engine cannot be served. Hosts
-    without disk space for the layer files come last and feed no other host."""
+    Hosts that lack the most layers come first, because a host can pass on only layers that it receives: an engine
+    exports an image only as a whole, so layers that are already in the engine cannot be served. Hosts without disk
+    space for the layer files come last and feed no other host."""
     layers = {member.name: member.present.missing_layers(image) for member in members}
     has_room = {member.name: _has_disk_to_feed(member, image) for member in members}
     order = sorted(members, key=lambda member: (not has_room[member.name], -len(layers[member.name])))

@@ -27,10 +27,11 @@ LIMIT_VARIABLE = "HVDOCKER_CACHE"
 
 @dataclass(frozen=True)
 class LayerCache:
-    """A folder of layers and image configurations. The name of each file is its digest.
+    """A folder of layers and image configurations. The name of each file is the digest of its content. Only the small
+    files with which export.py finds a configuration by an image id have that id as their name.
 
-    A file is written as a draft (a temporary file) and then renamed, so a file with a digest is complete.
-    `trim` brings the folder within `limit_bytes`."""
+    A file is written as a draft (a temporary file) and then renamed, so a file without `draft-` in its name is
+    complete. `trim` brings the folder within `limit_bytes`."""
 
     root: Path
     limit_bytes: int = DEFAULT_LIMIT_BYTES
@@ -55,7 +56,8 @@ class LayerCache:
 
     @contextmanager
     def draft(self) -> Iterator[IO[bytes]]:
-        """Yield a temporary file. `keep` moves it to its final name; otherwise it is deleted at the end."""
+        """Yield a temporary file in the cache for a new layer. Call `keep` in the `with` block to store it under its
+        digest; otherwise it is deleted at the end. Raise HvdockerError if the disk is full."""
         with self._naming_a_full_disk():
             self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
             with tempfile.NamedTemporaryFile(prefix="draft-", dir=self.root, delete=False) as file:
@@ -79,9 +81,10 @@ class LayerCache:
             ) from error
 
     def drop_if_damaged(self, digest: str) -> bool:
-        """Remove the file if its content does not have this digest, and return whether it was removed.
+        """Remove the file if its content does not have this digest, and return whether it was removed. A missing file
+        gives False.
 
-        The whole file is read. So only a failed load is a reason to call this."""
+        The whole file is read, which is slow. So this is called only after a load has failed."""
         path = self.path(digest)
         try:
             with path.open("rb") as file:
@@ -96,7 +99,8 @@ class LayerCache:
         return True
 
     def keep(self, draft: IO[bytes], digest: str) -> None:
-        """Rename the draft to the digest's file name."""
+        """Store the draft (a file from `draft`) in the cache under the name `digest`. The content is not checked
+        here."""
         draft.flush()
         Path(draft.name).replace(self.path(digest))
 

@@ -32,17 +32,18 @@ _ZSTD = b"\x28\xb5\x2f\xfd"
 
 
 def layer_digests(engine: APIClient, reference: str) -> tuple[str, ...]:
-    """Return the digests of the image's layers, the lowest first."""
+    """Return the digests of the layers of the image `reference` on this engine, the lowest layer first."""
     return tuple(engine.inspect_image(reference)["RootFS"].get("Layers") or ())
 
 
 def export_image(
     engine: APIClient, reference: str, needed: Collection[str], cache: LayerCache, progress: Progress
 ) -> ExportedImage:
-    """Return the image, and make sure that the layers in `needed` (digests) are in the cache.
+    """Return the image `reference` of this engine, and make sure that the layers in `needed` (digests) are in the
+    cache.
 
-    The engine exports the image only if the cache lacks one of these layers or the image's configuration. In
-    the result, layers that are not in the cache have size 0. `progress` receives the bytes read so far."""
+    The engine exports the image only if the cache lacks one of these layers or the image's configuration. In the
+    result, layers that are not in the cache have size 0. `progress` receives the bytes read so far."""
     seen = engine.inspect_image(reference)
     chain = tuple(seen["RootFS"].get("Layers") or ())
     config = _cached_config(cache, seen["Id"])
@@ -80,10 +81,10 @@ def _cache_config_digest(cache: LayerCache, image_id: str, config: bytes) -> Non
 
 
 def _stream_archive(engine: APIClient, reference: str) -> Iterator[bytes]:
-    """Export the image as a tar archive, without a timeout.
+    """Yield the bytes of the image as a tar archive, exported by the engine. There is no timeout.
 
-    The SDK's own call has a timeout, which is too short if the engine works for minutes on a large image
-    before it sends the first byte. A host that becomes unreachable is detected by the SSH connection."""
+    The SDK's own call has a timeout, which is too short if the engine works for minutes on a large image before it
+    sends the first byte. A host that becomes unreachable is detected by the SSH connection."""
     response = engine._get(engine._url("/images/{0}/get", reference), stream=True, timeout=None)
     yield from engine._stream_raw_result(response, _CHUNK, False)
 
@@ -103,10 +104,10 @@ class _LayersWanted:
 def _read_from_engine(
     engine: APIClient, reference: str, wanted: _LayersWanted, cache: LayerCache, progress: Progress
 ) -> bytes:
-    """Export the image, put the layers in `wanted.missing` into the cache, and return the configuration.
+    """Export the image, put the layers in `wanted.missing` into the cache, and return the image's configuration.
 
-    To save hashing, files that have the size of a large cached layer are skipped. If a missing layer is not
-    found this way, the image is exported again and every file is read."""
+    To save hashing, files that have the size of a large cached layer are skipped. If a missing layer is not found this
+    way, the image is exported again and every file is read."""
     known = [cache.size(digest) for digest in wanted.chain if digest not in wanted.missing]
     sizes = frozenset(size for size in known if size and size > _MAX_JSON_BYTES)
     if sizes:

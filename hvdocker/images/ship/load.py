@@ -45,7 +45,8 @@ class LayersPresent:
         return image.layers if self.is_containerd else image.layers[self.count :]
 
     def parts(self, image: ExportedImage) -> list[Part]:
-        """Return the parts (archives for `docker load`) that bring the image to this engine."""
+        """Return the parts that bring the image to this engine, in the order in which they are loaded. A part is an
+        archive for `docker load`; only a large image has several."""
         return whole_image(image) if self.is_containerd else split_into_parts(image, self.count)
 
     def needs_bytes(self, image: ExportedImage) -> int:
@@ -85,9 +86,10 @@ def load_image(engine: APIClient, image: ExportedImage, parts: list[Part], cache
 
 
 def finish_load(engine: APIClient, image: ExportedImage) -> None:
-    """Check that the image has arrived on the engine unchanged, and remove the tags of its parts (archives).
+    """Check that the image has arrived on the engine unchanged, and remove its parts (images with only the first
+    layers that were loaded on the way).
 
-    Raises if the image is missing or is another one."""
+    Raise HvdockerError if the image is missing or is another one."""
     _check_arrived(engine, image)
     remove_parts(engine, image)
 
@@ -112,9 +114,10 @@ def _stores_in_containerd(engine: APIClient) -> bool:
 
 
 def _load_part(engine: APIClient, part: Part, cache: LayerCache, done: int, sent: OnSent) -> int:
-    """Load one part (archive). Return the number of bytes sent so far: `done`, plus those of this part.
+    """Load one part (an archive for `docker load`) into the engine; layers are read from the cache. Return the number
+    of bytes sent so far: `done`, plus those of this part. `sent` receives this number while it grows.
 
-    Raises the result of `load_error` if the engine reports an error, by its HTTP status or in a message."""
+    Raise the result of `load_error` if the engine reports an error, by its HTTP status or in a message."""
     from docker.errors import APIError
 
     counter = _Counter(done, sent)
@@ -137,7 +140,8 @@ def _post(engine: APIClient, data: Iterator[bytes]) -> Iterator[dict[str, object
 
 
 def stream_part(part: Part, cache: LayerCache) -> Iterator[bytes]:
-    """Yield the bytes of the part's archive; layers are read from the cache."""
+    """Yield the bytes of the part (an archive for `docker load`). Layers are read from the cache, which must have
+    them."""
     for segment in part.segments():
         if isinstance(segment, bytes):
             yield segment

@@ -37,13 +37,15 @@ def stale_parts(engine: APIClient) -> list[str]:
 
 
 def _is_stale(found: Mapping[str, Any]) -> bool:
-    """Return whether the part is older than a day. A part without a creation time is not stale."""
+    """Return whether the part (an image with only the first layers) is older than a day. A part without a creation
+    time is not stale. `found` is the engine's JSON of the image, so its values are `Any`."""
     created = int(found.get("Created", 0))
     return 0 < created < time.time() - _STALE_S
 
 
 def _remove_part(engine: APIClient, found: Mapping[str, Any]) -> None:
-    """Remove the part by its tags, or by its id if it has no tag. Errors of the engine are ignored.
+    """Remove the part (an image with only the first layers) by its tags, or by its id if it has no tag. Errors of the
+    engine are ignored. `found` is the engine's JSON of the image, so its values are `Any`.
 
     A part loses its tag when a later try loads another part with the same tag."""
     from docker.errors import APIError

@@ -75,7 +75,8 @@ class Part:
         return sum(layer.size for layer in self.sends)
 
     def segments(self) -> list[Segment]:
-        """Return the tar archive as a sequence of bytes and layers.
+        """Return the tar archive as a sequence of bytes and layers: bytes stand for themselves, a layer stands for its
+        file.
 
         The caller puts the file of each layer in its place (`stream_part` in load.py)."""
         name = f"{hashlib.sha256(self.config).hexdigest()}.json"
@@ -145,13 +146,15 @@ def common_layers(wanted: Sequence[str], found: Sequence[str]) -> int:
 
 
 def full_reference(reference: str) -> str:
-    """Return the reference with its tag (default `latest`); empty for an image id, which has no tag."""
+    """Return the reference with its tag: `doc-hvd` becomes `doc-hvd:latest`. Return empty text for an image id
+    (`sha256:…`), which has no tag."""
     if reference.startswith("sha256:"):
         return ""
     return reference if ":" in reference.rpartition("/")[2] else f"{reference}:latest"
 
 
 def remote_reference(image: str, registry: str) -> str:
-    """Return the image's name in the registry. A name that starts with the registry stays as it is."""
+    """Return the image's name in the registry: `doc-hvd:cpu` becomes `REGISTRY/doc-hvd:cpu`. A name that starts with
+    the registry stays as it is."""
     full = full_reference(image)
     return full if full.startswith(f"{registry}/") else f"{registry}/{full}"

@@ -37,8 +37,9 @@ ReportProgress = Callable[[str, str, int, int], None]
 class ShipmentRequest:
     """What to send, and to which hosts.
 
-    `reference` is the image. `source` (CONTROLLER or a host name) is the place that has the image, and `engine`
-    is the engine there. `links` are the connections to the hosts that get the image."""
+    `reference` is the name of the image. `source` (CONTROLLER or a host name) is the place that has the image, and
+    `engine` is the engine there. `links` are the connections to the hosts that get the image. `report_progress` is
+    called with a text, the host, the bytes done and the bytes in total; it raises if the run was interrupted."""
 
     inventory: Inventory
     reference: str
@@ -54,7 +55,11 @@ class ShipmentRequest:
 
 @dataclass
 class _CacheRepair:
-    """Whether the cache was checked after a failed load, and which of its layers were damaged. Checked once."""
+    """Whether the layer cache was checked after a failed load (`is_checked`), and which layers were `damaged`
+    (digests).
+
+    The cache is checked at most once per shipment. `lock` is held meanwhile, because hosts are served by several
+    threads."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     is_checked: bool = False
@@ -103,9 +108,10 @@ class Shipment:
             self._send_from_controller(host, engine)
 
     def _drop_damaged_layers(self) -> bool:
-        """Remove damaged layers of the image from the cache, and return whether there were any.
+        """Remove damaged layers of the image from the cache, and return whether there were any. Only the first call
+        checks the layers; later calls return the same answer.
 
-        The next transfer reads them again from the source."""
+        The next transfer reads the removed layers again from the source."""
         with self.repair.lock:
             if not self.repair.is_checked:
                 self.repair.is_checked = True
@@ -131,10 +137,12 @@ class Shipment:
         load_image(engine, image, has.parts(image), self.cache, sent)
 
     def _with_cached_layers(self, has: LayersPresent) -> ExportedImage:
-        """Make sure that the cache has every layer that the host lacks, and return the image with their sizes.
+        """Make sure that the cache has every layer that a host lacks, and return the image with their sizes. `has`
+        says which layers the host has.
 
-        The image is read from the source again if the host lacks more layers than when the shipment began.
-        Raises if the image on the source was replaced meanwhile."""
+        The image is read from the source again if the host lacks more layers than when the shipment began, or if a
+        damaged layer was removed from the cache. Raise HvdockerError if the image on the source was replaced
+        meanwhile."""
         lacking = has.missing_layers(self.image)
         # A layer that was damaged and read again may have another size now.
         if all(layer.size and self.cache.size(layer.digest) == layer.size for layer in lacking):
@@ -147,9 +155,9 @@ class Shipment:
         return replace(image, sent_at=self.image.sent_at)
 
     def remove_failed_parts(self) -> None:
-        """Remove the parts (incomplete images) on the hosts in `failed`.
+        """Remove the parts (incomplete images) on the hosts in `failed`. Errors are ignored.
 
-        Call this only after the fan-out has ended. A part that an engine loads later would not be removed."""
+        Call this only after the fan-out has ended: a part that an engine loads later would not be removed."""
 
         def remove(name: str) -> None:
             with contextlib.suppress(Exception):  # the first error is the one to report
@@ -160,9 +168,11 @@ class Shipment:
 
 @contextmanager
 def open_shipment(request: ShipmentRequest) -> Iterator[Shipment]:
-    """Prepare to send an image: inspect all hosts, read the layers that any host lacks, and check the disks.
+    """Prepare to send an image, and yield the shipment. Preparing means: inspect all hosts, read the layers that any
+    host lacks into the cache, check the disks, and set up the fan-out. At the end the parts of failed hosts are
+    removed.
 
-    Raises if a host has too little free disk. The plan cannot check this, because only now is it known which
+    Raise HostUnfit if a host has too little free disk. The plan cannot check this, because only now is it known which
     layers are sent: a few changed layers may fit on a disk that is too small for the whole image."""
     cache = user_layer_cache()
     chain = layer_digests(request.engine, request.reference)
@@ -187,9 +197,10 @@ def open_shipment(request: ShipmentRequest) -> Iterator[Shipment]:
 def _open_fan_out(
     request: ShipmentRequest, able: list[FanOutHost], image: ExportedImage, cache: LayerCache
 ) -> Iterator[FanOut | None]:
-    """Set up the fan-out (hosts pass layers on to each other) among the hosts in `able`.
+    """Set up the fan-out (hosts pass layers on to each other) among the hosts in `able`, which have the needed
+    programs. Yield the fan-out; it ends with the `with` block.
 
-    Yields None if a fan-out would not save time."""
+    Yield None if a fan-out would not save time."""
     if not is_fan_out_worthwhile(able, image):
         yield None
         return
@@ -206,7 +217,7 @@ def _missing_digests(chain: tuple[str, ...], has: LayersPresent) -> tuple[str, .
 
 
 def _inspect_host(request: ShipmentRequest, name: str, chain: tuple[str, ...]) -> FanOutHost:
-    """Find out which layers of the image the host has, and whether it can pass layers on to other hosts.
+    """Return which layers of the image the host `name` has, and whether it can pass layers on to other hosts.
 
     `chain` are the digests of the image's layers, lowest first."""
     link = request.links[name]
@@ -218,7 +229,9 @@ def _inspect_host(request: ShipmentRequest, name: str, chain: tuple[str, ...]) -
 
 
 def docker_cli(link: HostLink) -> str:
-    """Return the docker command for the link's engine, whatever the user's docker settings there say."""
+    """Return the docker command line for the link's engine, such as `docker -H unix:///var/run/docker.sock`. It names
+    the engine's socket, so that the docker context of the SSH user on the host does not matter. A link without such a
+    command gives `docker`."""
     return shlex.join(getattr(link, "docker_argv", ("docker",)))
 
 

@@ -41,7 +41,8 @@ class SshConfig:
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """The hosts that the user's file names, in its order, without patterns."""
+        """The hosts on Host lines of the user's file and of files that it includes, in their order and each once.
+        Patterns (`*`, `?`, `!`) are left out."""
         return tuple(dict.fromkeys(_host_names(self.user_lines)))
 
     def lookup(self, host: str) -> Mapping[str, Any]:
@@ -54,9 +55,11 @@ class SshConfig:
         return options_for_host(host, self.user_lines, self.system_lines)
 
     def effective_ssh(self, host: Host, origins: Mapping[str, str]) -> EffectiveSsh:
-        """Combine the host's settings in the inventory with its options in the two files and with the defaults.
+        """Return the host's SSH settings: from the inventory, else from the user's or the system's file, else the
+        default.
 
-        `origins` says for each SSH setting in the inventory on which line it is."""
+        `origins` maps an SSH setting in the inventory to its line, such as `ssh/user (line 4)`. It is one mapping of
+        `Origins.ssh`."""
         found = self._options_for(host.host)
         said = _expand_tokens(found)
 
@@ -85,10 +88,10 @@ class SshConfig:
 
 
 def load(home: Path | None = None, system_file: Path = SYSTEM_CONFIG) -> SshConfig:
-    """Read ~/.ssh/config and the system's file. Raises UsageProblem if the user's file cannot be understood.
+    """Read ~/.ssh/config and the system's file. Raise UsageProblem if the user's file cannot be understood.
 
-    If the system's file cannot be understood, it is ignored and a note says so, because the user may not be
-    allowed to correct it."""
+    A missing file counts as empty. If the system's file cannot be understood, it is ignored and a note says so,
+    because the user may not be allowed to correct it. `home` replaces the user's home folder."""
     home = home or Path.home()
     of_user = SshConfigSource(home / ".ssh", home)
     own = of_user.read(home / ".ssh" / "config")

@@ -89,8 +89,8 @@ class SshConfigSource:
             yield line
 
     def _line(self, text: str) -> SshConfigLine | None:
-        """Return the setting in a line, or None for an unknown keyword that is to be ignored. Raises ValueError if
-        the line cannot be understood."""
+        """Return the setting in a line, or None for an unknown keyword that an IgnoreUnknown line names. Raise
+        ValueError for any other unknown keyword and for a line that cannot be understood."""
         line = _line(text)
         if not is_keyword(line.keyword):
             if matches_patterns(self.ignored, line.keyword):
@@ -101,7 +101,8 @@ class SshConfigSource:
         return line
 
     def _included(self, patterns: tuple[str, ...]) -> Iterator[Path]:
-        """Yield the existing files that the patterns name."""
+        """Yield the existing files that the patterns of an Include line match, sorted for each pattern. Patterns with
+        `~` are skipped if `home` is None."""
         for pattern in patterns:
             if pattern.startswith("~"):
                 if self.home is None or not pattern.startswith("~/"):

@@ -37,12 +37,14 @@ class SshHostOptions:
     own: set[str] = field(default_factory=set)
 
     def get(self, name: str, default: str = "") -> str:
-        """Return the first value of an option."""
+        """Return the first value of an option, or `default` if it is not set. `name` is the keyword in lower case."""
         return self.values.get(name, [default])[0]
 
     def take(self, line: SshConfigLine, is_own: bool) -> None:
-        """Apply one line. Only the first of ProxyJump and ProxyCommand is kept. `is_own` says that the line is
-        from the user's file."""
+        """Add the option in `line`, unless it is set already: the first line about an option wins.
+
+        IdentityFiles are collected. Of ProxyJump and ProxyCommand only the first is kept. `is_own` says that the line
+        is from the user's file."""
         word = line.keyword
         if word not in self.values:
             if word in _PROXY_KEYWORDS and any(way in self.values for way in _PROXY_KEYWORDS):
@@ -59,8 +61,9 @@ class SshHostOptions:
 
 
 def options_for_host(host: str, own: Iterable[SshConfigLine], system: Iterable[SshConfigLine]) -> SshHostOptions:
-    """Return the options of a host from the user's file (`own`), then the system's. A second pass over both
-    files follows if CanonicalizeHostname or a `Match final` asks for it."""
+    """Return the options of a host from the lines of the user's file (`own`), then of the system's file (`system`).
+
+    A second pass over both files follows if CanonicalizeHostname is set or if a `Match final` line exists."""
     files = ((tuple(own), True), (tuple(system), False))
     said = SshHostOptions(host)
     first = _Pass(said, host, host)
@@ -94,10 +97,10 @@ class _Pass:
     needs_second_pass: bool = False
 
     def read(self, lines: Iterable[SshConfigLine], is_own: bool, is_active: bool = True) -> None:
-        """Apply the lines that match the host.
+        """Apply the lines that match the host. `is_own` says that they are from the user's file.
 
-        `is_active` says whether the lines before the first Host or Match apply. For an included file it is False
-        if the Include line itself does not apply; then nothing in the file applies."""
+        `is_active` says whether the lines before the first Host or Match apply. For an included file it is False if
+        the Include line itself does not apply; then nothing in the file applies."""
         is_outer_active = is_active
         for line in lines:
             if line.keyword == "host":
@@ -150,7 +153,8 @@ class _Pass:
 
 
 def _command_succeeds(command: str, tokens: Mapping[str, str]) -> bool:
-    """Run the command of a `Match exec`; False if it fails, cannot start or takes too long."""
+    """Run the command of a `Match exec` and return whether it exits with 0. Return False if it cannot start or takes
+    too long. `tokens` maps tokens such as %h to their values."""
     words = re.sub("%.", lambda token: tokens.get(token[0], token[0]), command)
     try:
         done = subprocess.run(

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 
 
 def matches_patterns(patterns: Iterable[str], text: str) -> bool:
-    """Return whether a pattern matches the text and no pattern with ! does. Only * and ? are special."""
+    """Return whether one of the patterns matches the whole text and no pattern with `!` in front matches it. Only `*`
+    and `?` are special."""
     is_found = False
     for pattern in patterns:
         bare = re.escape(pattern.removeprefix("!")).replace(r"\*", ".*").replace(r"\?", ".")

@@ -61,8 +61,8 @@ class GitSeen:
 
     @staticmethod
     def read(value: Any) -> GitSeen:  # Any: foreign JSON, checked field by field
-        """Parse what `as_json` returned. Raise ValueError if the commit is not a full hash, or the prefix is not a
-        relative folder."""
+        """Parse the value that `as_json` returned, after it was stored as JSON. Raise ValueError if the commit is not a
+        full hash, or the prefix is not a relative folder."""
         commit, prefix = str(value.get("commit") or ""), str(value.get("prefix") or "")
         if commit and not _COMMIT.fullmatch(commit):
             raise ValueError(f"{commit!r} is no commit")
@@ -140,14 +140,17 @@ class ImageUsed:
 class Capsule:
     """What a job was made of.
 
-    `started` is a Unix time and `version` the version of hvdocker. `command` is what each rank runs; `launcher` is
-    the command line of the launcher. `addresses` has the training address and `engines` the version of the Docker
-    engine, both by host. `port` is the port of the workers' sshd. `resilience` has the settings for restarts,
-    elastic jobs and hangs.
+    `started` is a Unix time and `version` the version of hvdocker. `command` is what each rank runs; `launcher` is the
+    command line of the launcher, which starts the ranks. `workdir` is the folder in the container in which ranks start.
+    `addresses` has the training address and `engines` the version of the Docker engine, both by host. `port` is the
+    port of the workers' sshd. `resilience` has the settings for restarts, elastic jobs and hangs. `script` names the
+    script, module or command for the user.
 
-    Values of `env` that look secret are replaced by stars. `env_from_caller` names the variables that were taken
-    from the environment of the user who started the job. `secrets` has names and sources, no values. `request` has
-    the flags of `train` that are needed to repeat the job. `replay_of` is the job that this one repeats, or empty."""
+    Values of `env` that look secret are replaced by stars. `env_from_caller` names the variables that were taken from
+    the environment of the user who started the job. `secrets` has names and sources, no values. `requirements` are the
+    Python requirements that were added to the image, None if none were. `inventory` has the settings of the cluster.
+    `request` has the flags of `train` that are needed to repeat the job. `replay_of` is the job that this one repeats,
+    or empty."""
 
     job: str
     cluster: str
@@ -217,8 +220,8 @@ class Capsule:
 
     @staticmethod
     def read(text: str) -> Capsule | None:
-        """Parse the text of a capsule. Return None if it is not a valid capsule: it may come from a host, and
-        hosts are not trusted."""
+        """Parse `text`, the content of capsule.json. Return None if it is not a valid capsule: the file may come from a
+        host, and what hosts send is not trusted."""
         try:
             return _read(json.loads(text))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
@@ -227,7 +230,8 @@ class Capsule:
 
 @dataclass(frozen=True)
 class CapsuleFiles:
-    """A job's capsule, and the patch with the code changes that are not in the commit of the capsule."""
+    """The files of a capsule: the capsule itself, and a git patch with the code changes that are not in the commit that
+    the capsule names. `patch` is empty if there are none."""
 
     capsule: Capsule
     patch: bytes = b""

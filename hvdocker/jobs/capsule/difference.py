@@ -24,8 +24,9 @@ _NOT_SETTINGS = ("inventory", "why", "env")
 
 @dataclass(frozen=True)
 class RankOutcome:
-    """How one rank ended, read from record.json. `code` is its exit code, `signal` the signal that killed it,
-    `seconds` its run time. A field is None if the record does not have it."""
+    """How one rank ended, read from record.json. `code` is its exit code, `signal` the number of the signal that killed
+    it, `seconds` its run time, `max_rss_kb` the most memory that it used, in KB. A field is None if the record does not
+    have it."""
 
     rank: int
     host: str
@@ -37,8 +38,9 @@ class RankOutcome:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a job ended, read from its record.json. If the record was written while the job ran, this is the state
-    at that time. `seconds` is the run time, None if the job has not finished."""
+    """How a job ended, read from its record.json. `state` is a word such as `succeeded`; if the record was written
+    while the job ran, it is the state at that time. `code` is the exit code, None if the record has none. `seconds` is
+    the run time, None if the job has not finished. `restarts` is the number of restarts."""
 
     state: str
     code: int | None
@@ -61,8 +63,8 @@ class Outcome:
 
 @dataclass(frozen=True)
 class ComparedJob:
-    """A job to compare. `patch` has the code changes that are not in the commit of the capsule. `record` is the
-    parsed record.json, or None if there is none."""
+    """A job to compare with another one. `patch` has the code changes that are not in the commit of the capsule.
+    `record` is the parsed record.json, or None if there is none."""
 
     capsule: Capsule
     patch: bytes = b""
@@ -79,8 +81,9 @@ class ComparedJob:
 
 @dataclass(frozen=True)
 class Change:
-    """One value that differs between two jobs. `group` is an entry of GROUPS; `what` is the name of the value.
-    `first` and `second` are the values in the two jobs, None if a job does not have this value."""
+    """One value that differs between two jobs. `group` is an entry of GROUPS, such as `image`; `what` is the name of
+    the value, such as `content`. `first` and `second` are the values in the two jobs. A value is None if that job does
+    not have it."""
 
     group: str
     what: str
@@ -90,8 +93,8 @@ class Change:
 
 @dataclass(frozen=True)
 class FileChange:
-    """A file whose uncommitted changes differ between two jobs. `first` and `second` are the patches of the file
-    in the two jobs, None if a job has no uncommitted changes in it."""
+    """A file whose uncommitted changes differ between two jobs. `first` and `second` are the patches of this file in
+    the two jobs. A patch is None if that job has no uncommitted changes in the file."""
 
     path: str
     first: FilePatch | None
@@ -118,7 +121,7 @@ class Difference:
 
 
 def read_record(text: str | None) -> Mapping[str, Any] | None:  # Any: foreign JSON
-    """Parse record.json; return None if it is missing or damaged."""
+    """Parse `text`, the content of record.json. Return None if it is missing (`text` is None) or damaged."""
     try:
         value = json.loads(text or "null")
     except (ValueError, RecursionError):
@@ -127,8 +130,8 @@ def read_record(text: str | None) -> Mapping[str, Any] | None:  # Any: foreign J
 
 
 def compare_jobs(first: ComparedJob, second: ComparedJob) -> Difference:
-    """Compare the values of two jobs, group by group (see GROUPS), and the patches of their uncommitted changes
-    file by file."""
+    """Return what differs between two jobs: values of their capsules, group by group (see GROUPS), and uncommitted code
+    changes, file by file. How the jobs ended is not compared."""
     changes = [
         Change(group, what, one, other)
         for group in GROUPS
@@ -169,8 +172,8 @@ def _image(ran: ComparedJob) -> dict[str, str | None]:
 
 
 def _requirements(ran: ComparedJob) -> dict[str, str | None]:
-    """Return every requirement line, constraint line and wheel of the job under its own key. So `diff` shows a
-    line that only one of the jobs has as a value of that job alone."""
+    """Return every requirement line, constraint line and wheel of the job as a value with a key of its own. So a line
+    that only one of two jobs has appears in `diff` as one value that the other job lacks."""
     found = ran.capsule.requirements or {}
     lines = [*_list(found.get("lines")), *(f"-c {line}" for line in _list(found.get("constraints")))]
     wheels = found.get("wheels")
@@ -221,10 +224,11 @@ def _resilience(ran: ComparedJob) -> dict[str, str | None]:
 
 
 def _flattened(name: str, value: object) -> Iterator[tuple[str, str | None]]:
-    """Yield every leaf of nested JSON as (path, value), with a path like `hosts/NAME/slots`.
+    """Yield every leaf of the nested JSON `value` as a pair (path, text), with a path like `hosts/NAME/slots`. `name`
+    is the path of `value` itself, empty at the top. The text is None for null.
 
-    An item of a list is named by its key `name`, or else by its index. An object that has only the keys `value`
-    and `from` is replaced by its value."""
+    An item of a list is named by its key `name`, or else by its index. An object that has only the keys `value` and
+    `from` is replaced by its value."""
     if isinstance(value, Mapping):
         if set(value) == {"value", "from"}:
             yield from _flattened(name, value["value"])

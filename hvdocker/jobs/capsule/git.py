@@ -29,7 +29,8 @@ _GITLINK = "160000"
 
 
 class GitProblem(Exception):
-    """Git cannot answer or carry out a request. The message says why."""
+    """A git command failed, took too long or could not be started, or the repository lacks what is needed. The message
+    says why."""
 
 
 @dataclass(frozen=True)
@@ -45,10 +46,11 @@ class _Git:
         return self.run(*words).decode("utf-8", "surrogateescape").removesuffix("\n")
 
     def run(self, *words: str, stdin: bytes = b"", most_bytes: int | None = None) -> bytes:
-        """Run git and return its standard output. Raises GitProblem if git fails or the deadline passes.
+        """Run git with the arguments `words`, such as `rev-parse HEAD`, and return its standard output. Raises
+        GitProblem if git fails or the deadline passes. `stdin` is its standard input.
 
-        With `most_bytes` the output is cut to `most_bytes + 1` bytes: if the result is longer than `most_bytes`,
-        the limit was exceeded."""
+        With `most_bytes` the output is cut to `most_bytes + 1` bytes: a result that is longer than `most_bytes` tells
+        the caller that the limit was exceeded. None means no limit."""
         argv = ["git", *(word for setting in _SETTINGS for word in ("-c", setting)), *words]
         with tempfile.TemporaryFile() as told:
             done = self._done(argv, stdin, told.fileno())
@@ -89,10 +91,11 @@ class _Git:
 
 
 def observe_git(tree: Tree, most_bytes: int = PATCH_MAX_BYTES) -> tuple[GitSeen, bytes]:
-    """Return the git state of a code folder, and a patch with the uncommitted changes of the files that are
-    synced.
+    """Return the git state of a code folder, and a patch with the uncommitted changes of the files that are synced.
+    `tree` has the synced files of the folder. No patch larger than `most_bytes` is made.
 
-    Never raises: if there is no commit or no patch, `GitSeen.why` says the reason and the patch is empty."""
+    Never raises: if there is no commit or no patch could be made, `GitSeen.why` says the reason and the patch is
+    empty."""
     git = _Git(tree.root, time.monotonic() + GIT_TIMEOUT_S)
     try:
         seen = _commit(git)
@@ -106,8 +109,9 @@ def observe_git(tree: Tree, most_bytes: int = PATCH_MAX_BYTES) -> tuple[GitSeen,
 
 
 def check_out(repository: Path, wanted: GitSeen, patch: bytes, target: Path) -> Path:
-    """Write the files of the commit, with the patch applied, below `target`. Return the folder in `target` that
-    corresponds to the synced folder (`wanted.prefix`).
+    """Write the files of the commit `wanted.commit`, with the patch applied, below `target`. Return the folder in
+    `target` that corresponds to the folder that was synced. `repository` is any folder of the git repository. Used to
+    restore the code of a job for a replay.
 
     The files are written from a git index, because `git archive` would leave out files with the attribute
     `export-ignore`. Raises GitProblem if the repository lacks the commit or git fails."""
@@ -151,8 +155,9 @@ def _branch(git: _Git) -> str:
 
 
 def _patch(git: _Git, tree: Tree, most_bytes: int) -> bytes:
-    """Return a patch with the uncommitted changes of synced files. Files that .hvdockerignore excludes are not in
-    the patch. Raises GitProblem if the patch would be larger than `most_bytes`."""
+    """Return a patch with the uncommitted changes of synced files (`tree`), empty if there are none. Files that
+    .hvdockerignore excludes are not in the patch. Raises GitProblem if the patch would be larger than `most_bytes`, or
+    if the folder has submodules."""
     with _scratch_repository(git) as own:
         _fill_index(own, Path(own.variables["GIT_INDEX_FILE"]))
         tracked = _tracked(own)
@@ -173,11 +178,11 @@ def _patch(git: _Git, tree: Tree, most_bytes: int) -> bytes:
 
 
 def _fill_index(git: _Git, index: Path) -> None:
-    """Fill the temporary index with HEAD.
+    """Fill the temporary index (the file `index`, which `git` is set up to use) with the files of HEAD.
 
-    The index starts as a copy of the user's index, whose file stats tell git which files are unchanged and need
-    not be read again. The copy keeps the modification time of the user's index: git needs it to detect files that
-    changed within the same clock tick."""
+    The index starts as a copy of the user's index, whose file stats tell git which files are unchanged and need not be
+    read again. The copy keeps the modification time of the user's index: git needs it to detect files that changed
+    within the same clock tick."""
     real = git.folder / git.text("rev-parse", "--git-dir") / "index"
     if real.is_file():
         shutil.copy2(real, index)
@@ -185,7 +190,7 @@ def _fill_index(git: _Git, index: Path) -> None:
 
 
 def _tracked(git: _Git) -> dict[str, str]:
-    """Return the mode of every tracked file below the folder, by path."""
+    """Return the mode (such as `100644`) of every file below `git.folder` that git tracks, by path."""
     listed = git.run("ls-files", "-z", "--stage").decode("utf-8", "surrogateescape").split("\0")[:-1]
     return {path: about.split(" ")[0] for about, _, path in (line.partition("\t") for line in listed)}
 
@@ -215,6 +220,7 @@ def _scratch_repository(git: _Git) -> Iterator[_Git]:
 
 
 def _quoted_path(path: str) -> str:
-    """Quote a path for GIT_ALTERNATE_OBJECT_DIRECTORIES, which is a colon-separated list."""
+    """Return the path in quotes, for GIT_ALTERNATE_OBJECT_DIRECTORIES: the value is a list separated by colons, and a
+    path may contain a colon."""
     escaped = path.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'

@@ -12,7 +12,8 @@ _LETTERS = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"a": b"\a", b"b": b"\b", b"f
 
 @dataclass(frozen=True)
 class FilePatch:
-    """The part of a patch for one file. `added` and `removed` count lines; both are 0 for a binary file."""
+    """The part of a git patch for one file. `text` is that part as git wrote it. `added` and `removed` count lines;
+    both are 0 for a binary file."""
 
     path: str
     text: bytes
@@ -26,8 +27,8 @@ class FilePatch:
 
 
 def split_by_file(patch: bytes) -> dict[str, FilePatch]:
-    """Return the parts of a git patch, one for each file, by path. The patch must be made with `--no-renames`.
-    Text before the first file is left out."""
+    """Split a git patch into one part for each file, and return the parts by path. The caller has to make the patch
+    with `--no-renames`, so that each part names one file only. Text before the first file is left out."""
     found: dict[str, FilePatch] = {}
     section: list[bytes] = []
     for line in [*patch.splitlines(keepends=True), _BEGIN]:

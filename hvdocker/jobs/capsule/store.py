@@ -47,8 +47,9 @@ ORIGIN_FILE = "capsule.host"
 class StoredCapsule:
     """A job's capsule as it was found, with its patch and record.
 
-    `host` is the host that the capsule came from, None if this machine wrote it. `record` is the text of the job's
-    record.json, None if no copy was found."""
+    `patch` has the uncommitted code changes, empty if there are none or no copy was found. `record` is the text of the
+    job's record.json, None if no copy was found. `host` is the host that the capsule came from, None if this machine
+    wrote it. A capsule from a host is not trusted."""
 
     capsule: Capsule
     patch: bytes = b""
@@ -57,16 +58,17 @@ class StoredCapsule:
 
     @property
     def has_ended(self) -> bool:
-        """Whether `record` says how the job ended. A record that was fetched while the job ran does not."""
+        """Whether `record` says how the job ended. False if there is no record, or if it was fetched while the job
+        ran."""
         found = read_record(self.record)
         return found is not None and found.get("state") != "running"
 
 
 def store_capsule(env: Env, located: Located, files: CapsuleFiles) -> None:
-    """Store the capsule and its patch on the controller when the job starts, so that `replay` can read them
-    without asking a host.
+    """Store the capsule and its patch in .hvdocker/jobs/<job> on the controller when the job starts, so that `replay`
+    can read them without asking a host.
 
-    If they cannot be written, the job goes on and a note tells the user."""
+    If they cannot be written, send a note to the user and return: the job goes on."""
     folder = located.jobs / files.capsule.job
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -79,11 +81,11 @@ def store_capsule(env: Env, located: Located, files: CapsuleFiles) -> None:
 
 
 def fetch_capsule_files(located: Located, session: Session, state: ClusterState, job: str, target: Path) -> list[str]:
-    """Fetch capsule, patch, job.json and record of a job from its hosts into .hvdocker/jobs/<job>.
+    """Fetch capsule, patch, job.json and record of a job from its hosts into .hvdocker/jobs/<job>. Return texts for the
+    user that say what could not be fetched and why; empty if nothing failed.
 
-    `target` is the folder that the outputs and logs were fetched into. Only if it is another folder, the record is
-    copied too, because otherwise it came with the logs. A capsule that this machine wrote is not replaced. Return
-    what could not be fetched, with the reason."""
+    `target` is the folder that the caller fetched outputs and logs into. If that is .hvdocker/jobs/<job> itself, the
+    record is left out here, because it came with the logs. A capsule that this machine wrote is not replaced."""
     folder = located.jobs / job
     try:
         host, files = _first_of_each(session, state, job)
@@ -115,10 +117,11 @@ def _first_of_each(session: Session, state: ClusterState, job: str) -> tuple[str
 def find_capsules(
     env: Env, located: Located, wanted: tuple[str, ...], needs_record: bool = False
 ) -> list[StoredCapsule]:
-    """Return the capsules of the jobs `wanted`, each given by its id or a unique prefix of it.
+    """Return the capsules of the jobs `wanted`, in this order. Each job is given by its id or a unique prefix of it.
 
     Capsules are read from the controller. The hosts are asked for those that the controller lacks, and with
-    `needs_record` also for those without a record of the job's end."""
+    `needs_record` also for those without a record of the job's end. Raises HvdockerError if a capsule is found
+    nowhere."""
     found = {word: _stored(located, word) for word in wanted}
     lacking = [word for word, stored in found.items() if stored is None or (needs_record and not stored.has_ended)]
     if lacking:
@@ -129,10 +132,11 @@ def find_capsules(
 def _from_hosts(
     env: Env, located: Located, wanted: Mapping[str, StoredCapsule | None]
 ) -> dict[str, StoredCapsule | None]:
-    """Complete capsules with files from the hosts.
+    """Return the capsules of the jobs in `wanted`, completed with files from the hosts.
 
-    `wanted` has, by id or prefix, the capsule that the controller has, or None. If the hosts cannot be asked,
-    raise if there is such a None; otherwise send a note and return `wanted` unchanged."""
+    The keys of `wanted` are job ids or prefixes. A value is the capsule that the controller has, or None if it has
+    none. If the hosts cannot be asked and a value is None, raise the error. If all capsules are known and only records
+    are missing, send a note and return `wanted` unchanged."""
     try:
         with connected(env, located, must_all=False) as session:
             from hvdocker.observe.hosts import partial_state
@@ -171,11 +175,11 @@ def _stored(located: Located, wanted: str) -> StoredCapsule | None:
 def find_capsule_on_hosts(
     session: Session, state: ClusterState, wanted: str, known: StoredCapsule | None
 ) -> StoredCapsule:
-    """Return the capsule of a job, completed with files from the hosts.
+    """Return the capsule of the job `wanted` (an id or a prefix), with files from the hosts. `known` is the capsule
+    that the controller has, None if it has none.
 
-    Capsule and patch come from the first host that has them. A capsule that the controller has already (`known`)
-    is kept. A record is added if the job's end is not known yet. Raises UsageProblem if there is no capsule
-    anywhere."""
+    A `known` capsule is kept; otherwise capsule and patch come from the first host that has them. A record is added if
+    the job's end is not known yet. Raises UsageProblem if there is no capsule anywhere."""
     job = known.capsule.job if known else names.match_job(wanted, known_jobs(state))
     by_host = _files_by_host(session, state, job)
     found = known
@@ -206,8 +210,9 @@ def _files_by_host(session: Session, state: ClusterState, job: str) -> dict[str,
 
 
 def _read_job_files(link: HostLink, folder: str) -> dict[str, bytes]:
-    """Return the content of those JOB_FILES that exist in the job's folder on a host, by name. A job of an earlier
-    version of hvdocker lacks some of them."""
+    """Return the content of those JOB_FILES that exist in `folder`, the job's folder on a host, by name. A job of an
+    earlier version of hvdocker lacks some of them. Raises HvdockerError if the files are too large or arrive
+    damaged."""
     read = bytearray()
     for chunk in link.stream(host_folders.pack_tar(folder, JOB_FILES)):
         read += chunk
@@ -226,7 +231,7 @@ def _was_written_here(folder: Path) -> bool:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Write a file atomically, readable by the owner only."""
+    """Write a file so that a reader never sees it half written. Only the owner can read it."""
     draft = path.with_name(f"{path.name}.part")
     draft.unlink(missing_ok=True)
     draft.touch(mode=0o600)

@@ -23,17 +23,17 @@ MAX_RANK_LOG_BYTES = 4 << 20
 
 @dataclass(frozen=True)
 class LogCopy:
-    """A copy of a job's output. `where` tells the user in words where the lines come from."""
+    """A copy of a job's output. `where` tells the user where the lines come from, as in `the copy at home, PATH`."""
 
     where: str
     lines: Iterator[Line]
 
 
 def find_log_copy(found: FoundJob) -> LogCopy:
-    """Return the best copy of the job's output. Raises if there is none.
+    """Return the best copy of the output of a job whose master container cannot be read. Raises if there is none.
 
-    The order of preference is: the whole output on the controller, ranks' log files on hosts, ranks' log files
-    that were fetched to the controller."""
+    The order of preference is: the whole output on the controller, ranks' log files on hosts, ranks' log files that
+    were fetched to the controller."""
     home = found.local
     if home and home.output:
         return LogCopy(f"the copy at home, {home.output}", _from_file(home.output, found))
@@ -49,7 +49,7 @@ def find_log_copy(found: FoundJob) -> LogCopy:
 
 
 def last_matching(lines: Iterable[Line], wanted: LineFilter, count: int | None) -> Iterator[Line]:
-    """Yield the last `count` lines that pass the filter; all of them if `count` is None."""
+    """Yield the last `count` lines that pass the filter `wanted`, in order. Yield all that pass if `count` is None."""
     taken = (line for line in lines if wanted.matches(line))
     if count is None:
         yield from taken

@@ -18,9 +18,9 @@ _START = re.compile(r"hvdocker: rank \d+ on .*, start (\d+),.*")
 
 @dataclass(frozen=True)
 class RankLogTail:
-    """The end of the log file of one rank. `start` is how often the job had been restarted when the rank last
-    started ($HVDOCKER_RESTART). It is None if the header line with this number is no longer in the file, whose
-    size is limited."""
+    """The end of the log file of one rank. `lines` are its last lines. `start` is how often the job had been restarted
+    when the rank last started ($HVDOCKER_RESTART). It is None if the header line with this number is no longer in the
+    file, whose size is limited."""
 
     rank: int
     start: int | None
@@ -28,28 +28,30 @@ class RankLogTail:
 
 
 def list_rank_logs(folder: str) -> Command:
-    """Return the command that lists the rank logs in a job's folder on the host, one name a line."""
+    """Return the command that lists the names of the rank logs of a job, such as `rank-0.log`, one a line. `folder` is
+    the job's folder on the host. The command prints nothing if there are none."""
     return shell(
         'cd -- "$1/logs" 2>/dev/null || exit 0; for f in rank-*.log; do [ -f "$f" ] && echo "$f"; done; true', folder
     )
 
 
 def read_rank_logs(text: str) -> list[int]:
-    """Parse the answer of `list_rank_logs`; return the ranks in order."""
+    """Parse `text`, the output of the command from `list_rank_logs`; return the numbers of the ranks in order. Lines
+    that are no names of rank logs are ignored."""
     found = (_NAME.fullmatch(line) for line in text.splitlines())
     return sorted(int(name[1]) for name in found if name)
 
 
 def end_of_rank_log(folder: str, rank: int, most_bytes: int) -> Command:
-    """Return the command that prints the last `most_bytes` bytes of a rank's log. The rotated file `.log.1` counts
-    as the beginning of the log."""
+    """Return the command that prints the last `most_bytes` bytes of a rank's log. `folder` is the job's folder on the
+    host. A log that grew too large was continued in a new file; its older part, `rank-N.log.1`, is printed first."""
     script = 'for f in "$1.1" "$1"; do [ -f "$f" ] && cat -- "$f"; done | tail -c "$2"'
     return shell(script, f"{folder}/logs/rank-{rank}.log", str(most_bytes))
 
 
 def tail_rank_logs(folder: str, count: int) -> Command:
-    """Return the command that prints, for every rank log in a job's folder, its last header (the line that the
-    rank wrapper writes at each start) and its last `count` lines."""
+    """Return the command that prints, for every rank log of a job, its last header (the line that the rank wrapper
+    writes at each start) and its last `count` lines. `folder` is the job's folder on the host."""
     script = (
         'cd -- "$1/logs" 2>/dev/null || exit 0; for file in rank-*.log; do [ -f "$file" ] || continue; '
         f'echo "hvdocker-file $file"; grep -a "{_HEADER}" -- "$file" | tail -n 1; '

@@ -22,30 +22,33 @@ LOG_FILE = "output.log"
 
 @dataclass(frozen=True)
 class SavedLog:
-    """A log that was saved. `inspected` is what `docker inspect` says about the container; values are `Any` because
-    they come from parsed JSON. `missing` says which part of the output is missing, and is empty if none is."""
+    """What is known of a log after it was saved. `inspected` is what `docker inspect` says about the container; values
+    are `Any` because they come from parsed JSON. `missing` tells the user which part of the output is missing; it is
+    empty if none is."""
 
     inspected: Mapping[str, Any]
     missing: str = ""
 
 
 def save_log(located: Located, job: str, link: HostLink, container: str) -> SavedLog:
-    """Write the job's output to .hvdocker/jobs/<job>/logs/output.log, and a description of its master (`container`)
-    to .hvdocker/jobs/<job>/master.json."""
+    """Write the job's output to .hvdocker/jobs/<job>/logs/output.log on the controller, and a description of its master
+    (`container`) to .hvdocker/jobs/<job>/master.json. Existing files are replaced."""
     saved = write_log(link, container, located.jobs / job)
     save_master_state(located, job, saved.inspected)
     return saved
 
 
 def save_master_state(located: Located, job: str, inspected: Mapping[str, Any]) -> None:
-    """Save the description of a master container as master.json. `inspected` as in SavedLog."""
+    """Write the job's master.json on the controller: what `jobs` needs to list the job after its container is gone.
+    `inspected` is what `docker inspect` says about the master container."""
     from hvdocker.observe.masters import master_facts
 
     write_master_file(located, job, master_facts(inspected))
 
 
 def write_log(link: HostLink, container: str, folder: Path, name: str = LOG_FILE) -> SavedLog:
-    """Write the container's log to the file logs/`name` in `folder`."""
+    """Write the log of a master `container` to the file logs/`name` below `folder`. An existing file is replaced only
+    when the whole log was read. If the beginning of the log is gone, the first line of the file says so."""
     from hvdocker.engine.container_errors import translating_container_errors
 
     path = folder / "logs" / name
@@ -75,8 +78,10 @@ def _write_lines(link: HostLink, container: str, path: Path) -> int:
 
 
 def _missing(link: HostLink, container: str, lines: int) -> str:
-    """Return which part of the output is missing from a log with `lines` lines; empty if none is. The record counts
-    the launcher's lines, not those of the supervisor itself, which are few."""
+    """Return a text that says which part of the output is missing from a log with `lines` lines; empty if none is, or
+    if that is unknown because there is no record.
+
+    The supervisor counts the launcher's lines in record.json. It does not count its own lines, which are few."""
     from hvdocker.engine import archive
 
     text = archive.read_text(link.engine(), container, f"{names.CONTAINER_FOLDER}/record.json")
@@ -91,7 +96,7 @@ def _missing(link: HostLink, container: str, lines: int) -> str:
 
 
 def _put_first(path: Path, line: str) -> None:
-    """Put a line before the content of the file."""
+    """Insert a line before the content of the file `path`. `line` includes its newline."""
     longer = path.with_name(f"{path.name}2")
     longer.unlink(missing_ok=True)
     with path.open("rb") as content, longer.open("xb") as file:

@@ -25,8 +25,8 @@ class Since:
     at: float | None = None
 
     def on(self, link: HostLink) -> float:
-        """Return the time as a Unix time. A duration is subtracted from the clock of the link's host, not of the
-        controller."""
+        """Return the time as a Unix time, for the log on the host of `link`. A duration is subtracted from the clock of
+        that host, because its engine stamps the lines; the clock of the controller may differ."""
         if self.at is not None:
             return self.at
         from hvdocker.observe.clock import clock, read_clock

@@ -32,12 +32,13 @@ _STAMPED = re.compile(rb"((\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.\d+)?)Z ")
 
 @dataclass
 class LogReader:
-    """Reads the log of a container.
+    """Reads the log of a container as a stream of pieces (mostly lines), and goes on after a broken link.
 
-    `link` is the current link; when it breaks, `reopen` returns a new one. Without `reopen` a broken link is an
-    error. `runs` returns whether the job still runs. `tail` (a number of last lines) and `since` (a Unix time) say
-    where reading begins. `_recent` counts the pieces of the last seconds, by second. `_newest` is the newest time
-    stamp. `_known` counts the pieces that are expected once more."""
+    `link` is the current link; when it breaks, `reopen` returns a new one. Without `reopen` a broken link is an error.
+    `runs` returns whether the job still runs. `tail` (a number of last lines) and `since` (a Unix time) say where
+    reading begins; None means the beginning of the log. `_recent` counts the pieces of the last seconds, by second, and
+    `_remembered` is their number. `_newest` is the newest time stamp. `_known` counts the pieces that the engine is
+    expected to send a second time."""
 
     link: HostLink
     container: str
@@ -89,7 +90,8 @@ class LogReader:
             self._known.update(pieces)
 
     def _is_repeated(self, stamp: bytes, second: bytes, piece: bytes) -> bool:
-        """Return whether the piece was yielded before."""
+        """Return whether the piece was yielded before, so that it has to be skipped. `stamp` is its time stamp as the
+        engine wrote it, `second` the same without fractions."""
         if stamp > self._newest:
             self._newest = stamp
             return False
@@ -102,8 +104,9 @@ class LogReader:
         return True
 
     def _start_arguments(self) -> dict[str, object]:
-        """Return the arguments of the engine's `logs` that say where to begin: some seconds back, or where `tail`
-        and `since` say if nothing was read yet."""
+        """Return the arguments for the engine's `logs` call that say where to begin. At first that is where `tail` and
+        `since` say. Later it is some seconds before the last piece, and pieces that were yielded already are
+        skipped."""
         if not self._recent:
             begin = {} if self.since is None else {"since": self.since}
             return {"tail": "all" if self.tail is None else self.tail, **begin}
@@ -112,8 +115,8 @@ class LogReader:
         return {"since": int(oldest.replace(tzinfo=timezone.utc).timestamp())}
 
     def _remember(self, second: bytes, piece: bytes) -> None:
-        """Remember a piece by the second of its time stamp. A stream that is reopened begins with that second
-        again, and the piece is skipped."""
+        """Remember a piece by the second of its time stamp. A stream that is reopened begins some seconds back, and the
+        pieces that are remembered are skipped."""
         is_new = second not in self._recent
         self._recent.setdefault(second, Counter())[piece] += 1
         self._remembered += 1
@@ -121,7 +124,8 @@ class LogReader:
             self._forget_old()
 
     def _forget_old(self) -> None:
-        """Forget the oldest seconds, as long as _PIECES_KEPT pieces stay."""
+        """Forget the pieces of the oldest seconds, so that memory stays bounded. At least _PIECES_KEPT pieces and the
+        last _SECONDS_BACK seconds stay remembered."""
         for old in sorted(self._recent)[:-_SECONDS_BACK]:
             size = self._recent[old].total()
             if self._remembered - size < _PIECES_KEPT:

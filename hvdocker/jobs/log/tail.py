@@ -23,8 +23,8 @@ GROWTH_FACTOR = 8
 
 @dataclass(frozen=True)
 class LogTail:
-    """The last lines of a log, and where a reader continues after them: it reads from `since` (Unix time; None is
-    the beginning of the log) and drops the first `skip` lines, which were already read."""
+    """The last lines of a log, and where another reader has to continue after them: it reads the log from `since` (Unix
+    time; None is the beginning of the log) and drops the first `skip` lines, which were already read."""
 
     lines: tuple[Line, ...]
     since: float | None = None
@@ -49,11 +49,12 @@ def read_tail(
     since: float | None = None,
     is_open: bool = False,
 ) -> LogTail:
-    """Return the last `count` lines that pass the filter `wanted`, and where a reader continues after them.
+    """Return the last `count` lines that pass the filter `wanted`, and where a reader continues after them. `placement`
+    says on which host each rank is. Lines before `since` (a Unix time) are left out; None means no limit. With
+    `is_open` (the job still runs) an unfinished last line is left to that reader.
 
-    With `is_open` an unfinished last line is left to that reader. An engine can begin a log at a time, but not
-    after a certain line. So this function reads at least the whole last second of the log. The reader begins with
-    that second again and skips the lines that were read here."""
+    An engine can begin a log at a time, but not after a certain line. So this function reads at least the whole last
+    second of the log. The reader begins with that second again and skips the lines that were read here."""
     asked = count + EXTRA_LINES
     while True:
         pieces = _pieces(link, container, asked, since)
@@ -94,8 +95,8 @@ def _pieces(link: HostLink, container: str, count: int, since: float | None) -> 
 
 
 def _piece(chunk: bytes) -> _Piece:
-    """Parse an entry of the log, like `2024-05-04T03:02:01.123456789Z text`. An entry without a time stamp gets
-    the second 0."""
+    """Parse an entry of the engine's log, like `2024-05-04T03:02:01.123456789Z text`. An entry without a time stamp
+    gets the second 0 (the year 1970)."""
     stamp, _, data = chunk.partition(b" ")
     found = re.match(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", stamp)
     if not found:

@@ -22,10 +22,12 @@ _SECTIONS = 5
 
 @dataclass(frozen=True)
 class CodeFile:
-    """A file that a job left in the code folder.
+    """A file that a job left in the code folder of a host.
 
     `source` is its path below the cluster's folder on the host, `name` its path in the job's folder on the controller.
-    `look` has its mode, size and times. `is_closed`: it is a folder that the SSH user cannot read."""
+    `source` is in the folder `code`, or in REPLACED_FOLDER if a later sync replaced the file. `look` has mode, size and
+    times, as text `MODE/SIZE/MODIFIED/CHANGED`. `is_closed` means that this is a folder which the SSH user cannot
+    read."""
 
     source: str
     name: str
@@ -39,13 +41,14 @@ class CodeFile:
 
     @property
     def changed(self) -> bytes:
-        """When the file was last changed, as text of the host's clock."""
+        """When the file was last changed, by the host's clock. Times are texts that sort in order of time."""
         return self.look.rpartition(b"/")[2]
 
 
 @dataclass(frozen=True)
 class HostCode:
-    """What jobs left in the code folder of one host, by job."""
+    """What jobs left in the code folder of one host: files by job id. The key NO_JOB has files that were written while
+    the cluster had no job."""
 
     files: Mapping[str, tuple[CodeFile, ...]] = field(default_factory=dict)
 
@@ -53,14 +56,16 @@ class HostCode:
         return self.files.get(job, ())
 
     def digest(self, job: str) -> str:
-        """Return a text that changes when one of the job's files changes. Empty if the job has no files."""
+        """Return a text that changes when one of the job's files changes. It shows whether a fetched copy is up to
+        date. Empty if the job left no files."""
         looks = sorted((file.source.encode("utf-8", "surrogateescape"), file.look) for file in self.of(job))
         return hashlib.sha256(repr(looks).encode()).hexdigest() if looks else ""
 
 
 @dataclass(frozen=True)
 class _Period:
-    """The time in which a job ran on the host, as texts of its clock. `end` is None if the job still runs."""
+    """The time in which a job ran on a host, by the host's clock. `start` and `end` are texts that sort in order of
+    time; `end` is None if the job still runs."""
 
     job: str
     start: bytes
@@ -71,7 +76,9 @@ class _Period:
 
 
 def parse_code(answer: bytes, running: Collection[str]) -> HostCode | None:
-    """Parse the answer to `list_code`. `running` are the jobs that run. Return None if the answer is incomplete."""
+    """Parse the unpacked output of the command from `list_code`: return the files that jobs left, by job. `running` are
+    the ids of the jobs that run now. Return None if the answer is incomplete. An empty answer (no such cluster) means
+    no files."""
     if not answer:
         return HostCode()
     *sections, last = answer.split(b"\0")
@@ -90,7 +97,9 @@ def parse_code(answer: bytes, running: Collection[str]) -> HostCode | None:
 
 
 def _changed(index: bytes, pending: bytes, code: bytes) -> Iterator[CodeFile]:
-    """Yield the files that are not as the last sync left them."""
+    """Yield the files in the code folder that are not as the last sync left them: jobs wrote them. The arguments are
+    sections of the answer to `list_code`: the index of the last sync, the rows of interrupted syncs, and the files as
+    they are now."""
     synced = parse_listing(index.partition(b"\n")[2].partition(b"\n")[2])
     unfinished = {str(row[0]): row for line in pending.splitlines() for row in parse_rows(line)}
     for path, look in parse_listing(code).items():
@@ -99,8 +108,9 @@ def _changed(index: bytes, pending: bytes, code: bytes) -> Iterator[CodeFile]:
 
 
 def _is_of_sync(look: bytes, row: list[object] | None) -> bool:
-    """Whether an interrupted sync put the file there: it has the size and the time that the sync gives it, or is a
-    link. `row` is the row of the file in the list of what that sync was about to write."""
+    """Return whether an interrupted sync wrote the file, so that it is no job's work: it has the size and time that the
+    sync gives it, or is a link. `row` is the file's row in the list of what that sync was about to write, None if it
+    has none. `look` is as in CodeFile."""
     if row is None:
         return False
     mode, size, modified, _ = (*look.split(b"/"), b"", b"", b"", b"")[:4]
@@ -112,7 +122,8 @@ def _is_of_sync(look: bytes, row: list[object] | None) -> bool:
 
 
 def _replaced(listing: bytes) -> Iterator[CodeFile]:
-    """Yield the files that syncs replaced, newest first. Their folder has a folder for each sync."""
+    """Yield the files of jobs that a later sync replaced, newest first. A sync moves them to a folder of its own in
+    REPLACED_FOLDER; `listing` lists these folders."""
     found = parse_listing(listing).items()
     for path, look in sorted(found, key=lambda item: item[1].rpartition(b"/")[2], reverse=True):
         _, _, name = path.partition("/")
@@ -121,7 +132,8 @@ def _replaced(listing: bytes) -> Iterator[CodeFile]:
 
 
 def _with_own_names(files: list[CodeFile]) -> Iterator[CodeFile]:
-    """Yield the files under names that differ. An older version of a file gets the sync that replaced it as suffix."""
+    """Yield the files with names that differ from each other. If two have the same name, the later one in `files`, an
+    older version, gets a suffix: the name of the sync that replaced it."""
     taken: set[str] = set()
     for file in files:
         name = file.name
@@ -132,8 +144,11 @@ def _with_own_names(files: list[CodeFile]) -> Iterator[CodeFile]:
 
 
 def _periods(listing: Mapping[str, bytes], running: Collection[str]) -> list[_Period]:
-    """Return when each job ran, by start. A job began before its oldest file was written, and ended when its newest
-    one was: rank wrappers write how a rank ended."""
+    """Return when each job ran, ordered by start. `listing` has the files of all job folders. `running` are the ids of
+    the jobs that run now.
+
+    A job's period goes from the time of its oldest file to that of its newest. The newest is written at the end, when
+    rank wrappers record how their ranks ended."""
     times: dict[str, list[bytes]] = {}
     for path, look in listing.items():
         job = path.partition("/")[0]
@@ -144,7 +159,8 @@ def _periods(listing: Mapping[str, bytes], running: Collection[str]) -> list[_Pe
 
 
 def _job_of(time: bytes, periods: list[_Period]) -> str:
-    """Return the newest job that ran at that time, else the newest one that had begun, else the newest of all."""
+    """Return the job to which a file belongs that was last changed at `time`: the newest job that ran then, else the
+    newest that had begun before, else the newest of all. NO_JOB if there are no jobs."""
     within = [period for period in periods if period.contains(time)]
     begun = [period for period in periods if period.start <= time]
     chosen = within or begun or periods

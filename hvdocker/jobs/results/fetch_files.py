@@ -24,10 +24,11 @@ _STAGING_OWNER = "process"
 
 
 def fetch_job(job: str, sources: Sequence[JobSource], target: Path) -> FetchedFiles:
-    """Fetch the files of a job from its hosts and merge them into `target`.
+    """Fetch the files of a job from its hosts (`sources`) and merge them into the folder `target`. Return what was
+    fetched.
 
-    All archives are unpacked into a staging folder first, so that a broken link leaves no partial result. Files that
-    cannot be read are named in the report, and all others are fetched."""
+    All archives are unpacked into a staging folder in `target` first, so that a broken link leaves no partial result.
+    Files that cannot be read are named in the result, and all others are fetched."""
     target.mkdir(parents=True, exist_ok=True)
     _remove_stale_staging(target)
     _check_space(sources, target)
@@ -47,7 +48,8 @@ def fetch_job(job: str, sources: Sequence[JobSource], target: Path) -> FetchedFi
 
 
 def read_code(link: HostLink, cluster_dir: str, running: Collection[str]) -> HostCode:
-    """Ask a host what jobs left in its code folder. `running` are the jobs that run."""
+    """Ask a host which files jobs left in its code folder. `cluster_dir` is the cluster's folder there. `running` are
+    the ids of the jobs that run now. Raises HvdockerError if the answer is incomplete."""
     import gzip
 
     what = "listing what jobs left in the code folder failed"
@@ -73,7 +75,8 @@ def _check_space(sources: Sequence[JobSource], target: Path) -> None:
 
 
 def _remove_stale_staging(target: Path) -> None:
-    """Remove the staging folders of fetches that were killed. A folder of a living process is left alone."""
+    """Remove the staging folders in `target` whose process was killed before it could remove them. A folder whose
+    process still runs is left alone."""
     for folder in target.glob(f"{_STAGING_PREFIX}*"):
         with suppress(OSError):
             if has_process_ended((folder / _STAGING_OWNER).read_text()):

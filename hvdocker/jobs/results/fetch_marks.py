@@ -21,27 +21,29 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FetchMark:
-    """What `folder` has of a job: all files of `hosts`, and of the code folder of a host those with the digest in
-    `code`.
+    """What was already fetched of a job, as fetched.json stores it: into `folder`, all files from `hosts`. `code` has,
+    by host, the digest (`HostCode.digest`) of the files that came from the code folder.
 
-    It has only hosts that were read after the job ended, because a running job may write more files."""
+    Only hosts that were read after the job ended are marked, because a running job may write more files."""
 
     folder: Path
     hosts: frozenset[str] = frozenset()
     code: Mapping[str, str] = field(default_factory=dict)
 
     def with_fetched(self, fetched: FetchedFiles | None) -> FetchMark:
-        """Return the mark after another fetch into the same folder, or unchanged for None."""
+        """Return this mark with the hosts of another fetch into the same folder added. Return it unchanged if `fetched`
+        is None."""
         if fetched is None:
             return self
         return replace(self, hosts=self.hosts | set(fetched.hosts), code={**self.code, **fetched.code})
 
 
 def marked_into(located: Located, job: str, folder: Path) -> FetchMark:
-    """Return the mark of earlier fetches into `folder`. It is empty if `folder` was deleted.
+    """Return the mark of earlier fetches of the job into `folder`. Return an empty mark if there were none, or if
+    `folder` was deleted.
 
-    Call this before the next fetch into `folder`: the fetch creates a deleted folder again, and the files of
-    earlier fetches would seem to be still there."""
+    Call this before the next fetch into `folder`: the fetch creates a deleted folder again, and the files of earlier
+    fetches would seem to be still there."""
     mark = _read_mark(located, job)
     return mark if mark and fetched_to(located, job) == folder else FetchMark(folder)
 
@@ -72,8 +74,8 @@ def unfetched_jobs(located: Located, state: ClusterState) -> tuple[str, ...]:
 
 
 def unfetched_code(located: Located, code: Mapping[str, HostCode]) -> tuple[str, ...]:
-    """Return the jobs with files in the code folder of a host that did not come home as they are now. `code` has what
-    jobs left, by host."""
+    """Return the jobs that left files in the code folder of a host which were not fetched, or have changed since.
+    `code` has what jobs left, by host. `down` fetches these files before it removes the cluster."""
     found: dict[str, None] = {}
     for host, left in code.items():
         for job in left.files:
@@ -84,8 +86,8 @@ def unfetched_code(located: Located, code: Mapping[str, HostCode]) -> tuple[str,
 
 
 def _read_mark(located: Located, job: str) -> FetchMark | None:
-    """Return what fetched.json says about the job. None if there is no such file, or if the folder that it names no
-    longer exists."""
+    """Return what the job's fetched.json says. Return None if there is no such file, if it is damaged, or if the folder
+    that it names no longer exists."""
     try:
         told = json.loads((located.jobs / job / FETCHED_FILE).read_text(encoding="utf-8"))
         mark = FetchMark(Path(told["folder"]), frozenset(told["hosts"]), dict(told.get("code", {})))

@@ -23,10 +23,11 @@ _MOST_NAME_BYTES = 240
 @dataclass
 class FetchedFiles:
     """The result of a fetch. `hosts` are the hosts that this fetch read completely. `files` and `bytes` count what was
-    moved into `folder`, `code_files` those of them that the job had left in the code folder. `clashes` are paths that
-    differ between hosts; each host's version is kept as name.<host>. `skipped` has what is never fetched, such as
-    pipes, and `unread` what could not be read, with the reason. `code` has a digest of the job's files in the code
-    folder of each host."""
+    moved into `folder`. `code_files` counts those of them that the job had left in the code folder.
+
+    `clashes` are paths whose files differ between hosts; each host's version is kept as name.<host>. `skipped` has what
+    is never fetched, such as pipes. `unread` has what could not be read. Both are texts with the reason. `code` has, by
+    host, a digest of the job's files in the code folder."""
 
     folder: Path
     hosts: tuple[str, ...] = ()
@@ -40,7 +41,7 @@ class FetchedFiles:
 
     @property
     def incomplete_error(self) -> HvdockerError | None:
-        """The error that names what could not be read; None if all was read."""
+        """The error that names the files that could not be read (`unread`); None if all were read."""
         if not self.unread:
             return None
         return HvdockerError(
@@ -57,8 +58,8 @@ Origin = tuple[str, str]
 def merge(job: str, staged: Sequence[tuple[str, Path]], report: FetchedFiles) -> None:
     """Move all files from the staging folders into `report.folder`, and fill in `report`.
 
-    `staged` has pairs of a host and its staging folder. Raises UsageProblem, and moves nothing, if a file that is
-    not from this job would be replaced."""
+    `staged` has pairs of a host and a staging folder with files from it. Raises UsageProblem, and moves nothing, if a
+    file that is not from this job would be replaced."""
     earlier = _read_manifest(report.folder, job)
     found = _collect(staged)
     moves = _choose_names(found, report, earlier)
@@ -91,7 +92,8 @@ def merge(job: str, staged: Sequence[tuple[str, Path]], report: FetchedFiles) ->
 def _choose_names(
     staged: _Staged, report: FetchedFiles, earlier: Mapping[str, Origin]
 ) -> dict[str, tuple[Origin, Path]]:
-    """Return the final name of every file to move, with its origin and staged path. Add clashes to `report`.
+    """Return the final name of every file to move, with its origin (host and name there) and its staged path. Add
+    clashes (files that differ between hosts) to `report`.
 
     `earlier` has the origin by file name for the files of earlier fetches. Such a file is replaced by a new version
     from the same host. A different version from another host is a clash."""
@@ -113,8 +115,8 @@ def _choose_names(
 
 
 def _name_with_host(name: str, host: str) -> str:
-    """Return `name.<host>`. A last part that is too long for a file system is cut and gets a digest, so that two
-    long names stay different."""
+    """Return `name.<host>`, the name of one host's version of a file. A last part that is too long for a file system is
+    cut and gets a digest, so that two long names stay different."""
     above, slash, last = name.rpartition("/")
     if len(os.fsencode(f"{last}.{host}")) > _MOST_NAME_BYTES:
         digest = hashlib.sha256(os.fsencode(last)).hexdigest()[:8]
@@ -125,8 +127,8 @@ def _name_with_host(name: str, host: str) -> str:
 
 @dataclass(frozen=True)
 class _Staged:
-    """What is in the staging folders of `hosts`. `versions` has by relative name all versions of a file, as (host,
-    path). `folders` are the names that are folders on some host."""
+    """What is in the staging folders of `hosts`. `versions` has, by name relative to the staging folder, the versions
+    of a file as pairs (host, path). `folders` are the names that are a folder on at least one host."""
 
     hosts: frozenset[str]
     versions: dict[str, list[tuple[str, Path]]] = field(default_factory=dict)
@@ -146,7 +148,8 @@ def _collect(staged: Sequence[tuple[str, Path]]) -> _Staged:
 
 
 def _free_name(name: str, *taken: Mapping[str, object]) -> str:
-    """Append `_` to the name until it is in none of the mappings `taken`, whose keys are the names of other files."""
+    """Return the name, with as many `_` appended as are needed to be in none of the mappings `taken`, whose keys are
+    the names of other files."""
     while any(name in names for names in taken):
         name += "_"
     return name
@@ -207,7 +210,8 @@ def _read_manifest(folder: Path, job: str) -> dict[str, Origin]:
 
 
 def _origin(name: str, told: str | list[str]) -> Origin:
-    """Return the origin that a manifest tells. A manifest of an earlier version names only the host."""
+    """Return the origin (host and name there) of the file `name`, from its entry `told` in a manifest. An entry of an
+    earlier version of hvdocker has only the host; then the name there is `name`."""
     return (told, name) if isinstance(told, str) else (told[0], told[1])
 
 

@@ -26,9 +26,10 @@ OUTPUT_FOLDERS = ("out", "logs")
 class JobSource:
     """Where one host has files of a job.
 
-    `folder` is the job's folder there, None to read only `code`. `cluster_dir` is the cluster's folder, which the
-    paths in `code` start from. `container` is a container that has these folders mounted: through it the engine reads
-    files that the SSH user may not read. None if there is no such container."""
+    `folder` is the job's folder there, None if only `code` is to be read. `code` are the files that the job left in the
+    code folder; `cluster_dir` is the cluster's folder, from which their paths start. `container` is the name of a
+    container that has these folders mounted: through it the engine reads files that the SSH user may not read. None if
+    there is no such container."""
 
     link: HostLink
     folder: str | None
@@ -39,8 +40,9 @@ class JobSource:
 
 @dataclass
 class HostFiles:
-    """What was read from a host. `places` are the staging folders. `skipped` has entries that were left out, with the
-    host and the reason. `unread` has files that could not be read, with the reason."""
+    """What was read from a host. `places` are the staging folders on the controller that have the files. `skipped` has
+    entries that were left out, with the host and the reason. `unread` has files that could not be read, with the
+    reason."""
 
     places: list[Path] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
@@ -48,7 +50,8 @@ class HostFiles:
 
 
 def read_host(job: str, source: JobSource, make_place: Callable[[], Path]) -> HostFiles:
-    """Read the job's files of one host into staging folders. `make_place` makes a new, empty one."""
+    """Read the files of a job from one host into staging folders, and return these folders and what could not be read.
+    `make_place` makes a new, empty staging folder each time it is called."""
     found = HostFiles()
     if source.folder is not None:
         _Outputs(job, source, make_place, found).read()
@@ -59,7 +62,8 @@ def read_host(job: str, source: JobSource, make_place: Callable[[], Path]) -> Ho
 
 @dataclass
 class _Part(ABC):
-    """A part of the job's files on one host, and how it is read."""
+    """One kind of a job's files on a host (its outputs, or what it left in the code folder), and how they are read.
+    `found` collects the result."""
 
     job: str
     source: JobSource
@@ -67,8 +71,9 @@ class _Part(ABC):
     found: HostFiles
 
     def read(self) -> None:
-        """Read the part as the SSH user. If some files cannot be read, read all as root. If that is not possible,
-        read these files through the engine. What is left is named in `found.unread`."""
+        """Read the files of this part as the SSH user into a new staging folder. If some cannot be read, read all as
+        root. If that is not possible, read these files through the engine. Files that cannot be read at all are named
+        in `found.unread`."""
         place = self.make_place()
         came = self.unpack(place, self.pack())
         if came.error:
@@ -85,27 +90,29 @@ class _Part(ABC):
 
     @abstractmethod
     def pack(self) -> Command:
-        """Return the command that packs the part."""
+        """Return the command that prints the files of this part as a tar archive, on the host."""
 
     def listed(self) -> list[bytes] | None:
-        """Return the paths to pack, as standard input of the command; None if the command has no input."""
+        """Return the paths to pack, as standard input of the command from `pack`. Return None if that command needs no
+        input."""
         return None
 
     def closed(self) -> list[str]:
-        """Return the folders that are known to be unreadable."""
+        """Return the paths of folders that the SSH user is known to be unable to read."""
         return []
 
     def rename(self, path: str) -> str:
-        """Return the path in the job's folder on the controller of a path on the host."""
+        """Return the path that the file `path` of the host gets in the job's folder on the controller."""
         return path
 
     @abstractmethod
     def mounted(self, path: str) -> str:
-        """Return the path in a container of a path on the host."""
+        """Return the path that the file `path` of the host has in a container that mounts its folder."""
 
     @abstractmethod
     def unread_paths(self, place: Path, came: Unpacked) -> list[str]:
-        """Return the paths on the host that did not come. `place` has those that came."""
+        """Return the paths on the host of files that did not arrive. `place` is the staging folder with those that did;
+        `came` is the result of unpacking."""
 
     def unpack(self, place: Path, command: Command) -> Unpacked:
         chunks = self.source.link.stream(command, self.listed())
@@ -119,13 +126,15 @@ class _Part(ABC):
             return None
 
     def _read_through_engine(self, paths: Sequence[str], place: Path) -> None:
-        """Read the paths as archives of a container. The engine reads them as root."""
+        """Read the files `paths` of the host through the engine, which reads as root, and unpack them below `place`.
+        Those that fail are added to `found.unread`."""
         for path in paths:
             if problem := self._read_path(path, place):
                 self.found.unread.append(f"{self.rename(path)}: {problem}")
 
     def _read_path(self, path: str, place: Path) -> str | None:
-        """Read one path through the engine. Return why that was not possible, or None."""
+        """Read the file or folder `path` through the engine, and unpack it below `place`. Return the reason as text if
+        that is not possible, else None."""
         link, above = self.source.link, posixpath.dirname(self.rename(path))
         if self.source.container is None:
             return "permission denied"
@@ -142,7 +151,7 @@ class _Part(ABC):
 
 
 class _Outputs(_Part):
-    """The folders `out` and `logs` of the job."""
+    """The job's outputs and logs: its folders `out` and `logs`."""
 
     @property
     def folder(self) -> str:
@@ -191,8 +200,8 @@ class _Code(_Part):
         return f"{names.JOBS_MOUNT if top == 'jobs' else names.CODE_MOUNT}/{rest}"
 
     def unread_paths(self, place: Path, came: Unpacked) -> list[str]:
-        """Return the files that did not come though they still exist, and the closed folders. A running job may have
-        removed a file since it was listed."""
+        """Return the paths of files that did not arrive though they still exist on the host, and of the closed folders.
+        A file that a running job removed since it was listed is not missing."""
         expected = [file.source for file in self.source.code if not file.is_closed]
         missing = [path for path in expected if not os.path.lexists(place / self.rename(path))]
         if not missing:

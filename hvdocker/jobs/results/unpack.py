@@ -26,7 +26,8 @@ _ARCHIVE_ERRNOS = (
 
 
 class _StreamReader:
-    """Gives chunks of bytes the minimal file interface that tarfile needs to read a stream."""
+    """Makes chunks of bytes readable for tarfile, which needs an object with a method `read`. `drain` reads the rest of
+    the chunks, so that the command that sends them can end."""
 
     def __init__(self, chunks: Iterable[bytes]) -> None:
         self._chunks: Iterator[bytes] = iter(chunks)
@@ -48,15 +49,18 @@ class _StreamReader:
 
 @dataclass(frozen=True)
 class Unpacked:
-    """What came of an archive. `skipped` has the entries that were left out, with the reason. `error` is the error of
-    the command that made the archive. If there is one, the archive may lack files that the command could not read."""
+    """The result of unpacking an archive. `skipped` has the entries that were left out, with the reason. `error` is the
+    error of the command that made the archive, None if it succeeded. If there is an error, the archive may lack files
+    that the command could not read."""
 
     skipped: list[str]
     error: HvdockerError | None = None
 
 
 def unpack(job: str, chunks: Iterator[bytes], place: Path, host: str, rename: Rename = str) -> Unpacked:
-    """Unpack an archive of a host below `place`. `rename` gives the path of each entry from its name."""
+    """Unpack an archive of the job's files, which `host` sends as `chunks`, below `place`. `rename` returns the path
+    below `place` for the name of an entry; by default both are the same. Raises HvdockerError if the archive is damaged
+    or has an entry that would be written outside of the job's folders."""
     pipe = _StreamReader(chunks)
     skipped: list[str] = []
     try:
@@ -85,7 +89,8 @@ def unpack(job: str, chunks: Iterator[bytes], place: Path, host: str, rename: Re
 
 
 def _refuse_unsafe_path(name: str, place: Path, host: str) -> None:
-    """Raise for an entry outside of TOP_FOLDERS, or below a symlink, which tarfile would follow."""
+    """Raise HvdockerError if an entry with this name would be written outside of TOP_FOLDERS, or through a symlink,
+    which tarfile would follow."""
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts:
         raise HvdockerError(f"refused to write {name}: it lies outside the job's folder", host=host)
@@ -145,8 +150,8 @@ def _rebased_link(path: PurePosixPath, target: str, job: str) -> str:
 
 
 def _stays_inside(folder: PurePosixPath, target: str) -> bool:
-    """Return whether a link target never leaves the top folder of the archive. `folder` is the folder that
-    contains the link."""
+    """Return whether a link never leaves the top folder of the archive. `target` is the target of the link; `folder` is
+    the folder that contains the link, relative to the top. An absolute target counts as outside."""
     depth = len(folder.parts)
     if target.startswith("/"):
         return False

@@ -45,9 +45,10 @@ def _remove(context: Context, host: str, container: str, jobs: Sequence[str]) ->
 
 @contextmanager
 def _errors_as_notes(step: Step, context: Context) -> Iterator[None]:
-    """Turn errors of the body into a note for the user. Only HostUnreachable is raised.
+    """Turn an error of the body into a note for the user that secrets may be left. HostUnreachable is raised
+    nevertheless.
 
-    So the container of an ended job that cannot be opened any more does not prevent the next job."""
+    So the next job can start even if the secrets in the container of an ended job cannot be removed."""
     try:
         with translating_errors(step.host, step.describe()):
             yield
@@ -61,7 +62,8 @@ def _errors_as_notes(step: Step, context: Context) -> Iterator[None]:
 
 
 def _overwrite(step: OverwriteSecrets, context: Context) -> None:
-    """Overwrite the secrets with empty files: no command can run in a stopped container to delete them."""
+    """Overwrite the secrets in a stopped master with empty files: no command can run in a stopped container to delete
+    them. If that fails, send only a note."""
     empty = dict.fromkeys(step.names, b"")
     with _errors_as_notes(step, context):
         archive.put_secrets(context.engine(step.host), step.container, step.job, empty, 0, 0)

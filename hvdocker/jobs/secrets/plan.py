@@ -18,8 +18,8 @@ CLEAN_EXIT_CODES = (0, 1, 143)
 
 
 def steps_to_put_secrets(inventory: Inventory, placed: Mapping[str, HostPlan], job: JobSpec) -> list[Step]:
-    """Return the steps that put the job's secrets into every container that runs its ranks: the master on the
-    head, and the worker on every other host."""
+    """Return the steps that put the job's secrets into every container that runs its ranks: the master on the head, and
+    the worker on every other host. Empty if the job has no secrets."""
     master, head = names.master_name(inventory.cluster, job.job), job.placement.head
     return [
         PutSecrets(
@@ -37,8 +37,9 @@ def steps_to_put_secrets(inventory: Inventory, placed: Mapping[str, HostPlan], j
 
 
 def steps_after_kill(inventory: Inventory, placed: Mapping[str, HostPlan], job: JobSpec) -> list[Step]:
-    """Return the steps that remove the secrets of a job whose master was killed. For the `train` that started the
-    job and so knows its hosts; other commands use `steps_after_stop`."""
+    """Return the steps that remove the secrets of a job whose master was killed. Empty if the job has no secrets.
+
+    For the `train` that started the job and so knows its hosts; other commands use `steps_after_stop`."""
     if not job.secrets:
         return []
     head, *others = job.placement.hosts
@@ -48,8 +49,10 @@ def steps_after_kill(inventory: Inventory, placed: Mapping[str, HostPlan], job: 
 
 
 def steps_after_stop(head: str, master: ContainerSeen, workers: Iterable[ContainerSeen]) -> list[Step]:
-    """Return the steps that remove the secrets of a job that was stopped. For commands that did not start the job:
-    labels of the master and of the workers say which secrets and hosts the job has."""
+    """Return the steps that remove the secrets of a job whose master was stopped. Empty if the job has no secrets.
+
+    For commands that did not start the job. Labels of the `master` and of the `workers` say which secrets the job has
+    and which hosts had ranks. `head` is the host of the master."""
     if not master.secrets:
         return []
     others = [host for host in master.placement.hosts if host != head]
@@ -59,10 +62,11 @@ def steps_after_stop(head: str, master: ContainerSeen, workers: Iterable[Contain
 
 
 def steps_after_head_loss(state: ClusterState, job: str) -> list[Step]:
-    """Return the steps that remove the secrets of a job that ended with its head and is not restarted.
+    """Return the steps that remove the secrets of a job that ended with its head and is not restarted. `state` has the
+    hosts that can still be reached. Empty if the job still runs there.
 
-    There are no steps if the job still runs. The master, whose labels name the hosts of the job, may be gone with
-    the head. So secrets are removed from every running worker."""
+    The master, whose labels name the hosts of the job, may be gone with the head. So secrets are removed from every
+    running worker."""
     masters = [master for master in state.masters() if master.job == job]
     if any(master.is_living for master in masters):
         return []
@@ -81,12 +85,12 @@ ContainersByHost = Mapping[str, Iterable[ContainerSeen]]
 
 
 def steps_for_unstarted_job(master: ContainerSeen, seen: ContainersByHost) -> list[Step]:
-    """Return the steps that remove the secrets of a job from its workers, if the job's master was created but
-    never started.
+    """Return the steps that remove the secrets of a job from its workers, if the job's `master` was created but never
+    started. The caller removes the master itself.
 
-    The caller removes the master itself. `seen` has the observed containers by host, with host names of the
-    caller's inventory. Labels are not trusted: if the job's label is not a plain file name, there are no steps,
-    because the label would become part of a path."""
+    `seen` has the observed containers by host, with host names of the caller's inventory. Labels are not trusted: if
+    the job id in the master's label is not a plain file name, there are no steps, because it would become part of a
+    path."""
     if not master.secrets or not names.is_safe_file_name(master.job):
         return []
     others = _others(master)
@@ -94,8 +98,8 @@ def steps_for_unstarted_job(master: ContainerSeen, seen: ContainersByHost) -> li
 
 
 def has_unobserved_worker(master: ContainerSeen, seen: ContainersByHost) -> bool:
-    """Return whether the master's job has secrets and a host whose worker was not observed. That worker may hold
-    these secrets."""
+    """Return whether secrets of the master's job may be in a worker that was not observed: the job has secrets, and at
+    least one of its hosts has no worker in `seen` (the observed containers by host)."""
     return bool(master.secrets and _others(master) - {one.host for _, one in _workers(master, seen)})
 
 

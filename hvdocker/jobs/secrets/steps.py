@@ -10,9 +10,9 @@ from hvdocker.secret import SecretSource
 
 @dataclass(frozen=True)
 class PutSecrets(Step):
-    """Put a job's secrets into the container that runs the ranks of this host. The files belong to `uid` and
-    `gid`. `secrets` has names and sources, because a plan contains no secret values. `is_master` says whether the
-    container is the job's master."""
+    """Put a job's secrets into the container that runs the ranks of this host. The files belong to `uid` and `gid`.
+    `secrets` has names and sources, because a plan contains no secret values. `is_master` says whether the container is
+    the job's master; if not, it is a worker, from which a failed start removes the secrets again."""
 
     container: str
     uid: int
@@ -27,7 +27,8 @@ class PutSecrets(Step):
 
 @dataclass(frozen=True)
 class RemoveSecrets(Step):
-    """Remove from a worker the secrets that ended jobs may have left."""
+    """Remove from the worker `container` the secrets that ended jobs may have left. `jobs` are the ids of these
+    jobs."""
 
     container: str
     jobs: tuple[str, ...]
@@ -38,7 +39,8 @@ class RemoveSecrets(Step):
 
 @dataclass(frozen=True)
 class OverwriteSecrets(Step):
-    """Overwrite secrets in a killed master with empty files: no command can run in it to remove them."""
+    """Overwrite the secrets `names` of a job in its killed master with empty files: no command can run in it to remove
+    them."""
 
     container: str
     job: str

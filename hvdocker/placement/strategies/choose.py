@@ -36,10 +36,11 @@ class ChosenSlots:
 
 
 def choose(demand: Demand, rooms: Sequence[FreeSlots], links: Links) -> list[ChosenSlots]:
-    """Return the slots, by host in inventory order, that meet the demand.
+    """Return the chosen slots, one entry per host in inventory order, that meet the demand (numbers of hosts and
+    slots).
 
-    `rooms` are the hosts with their eligible free slots. `links` are the speeds of pairs of hosts in bits per
-    second. The caller has checked that `rooms` has enough hosts of each size for the demand."""
+    `rooms` are the hosts with their eligible free slots. `links` are the speeds of pairs of hosts in bits per second.
+    The caller has checked that `rooms` has enough hosts of each size for the demand."""
     usable = [room for room in rooms if room.size in demand.hosts]
     kinds = host_kinds(usable)
     fewest = fewest_models(kinds, demand)[: MOST_SETS if links else None]
@@ -74,9 +75,10 @@ def _field(models: frozenset[str], kinds: Sequence[HostKind], demand: Demand) ->
 def _fastest(fields: Sequence[Candidates], rooms: Sequence[FreeSlots], links: Links) -> LinkGraph | None:
     """Return the graph with only the fastest links, as long as hosts joined by them can meet the demand.
 
-    Its minimum speed is found by bisection over the measured speeds. A pair that was not measured is not in the
-    graph, so it counts as slower than any other pair. Returns None if links do not matter: only one host is
-    needed, no pair was measured, or no graph can meet the demand."""
+    `fields` are the hosts to choose from, one entry for each possible set of GPU models. The minimum speed of the
+    graph is found by bisection over the measured speeds in `links`. A pair that was not measured is not in the graph,
+    so it counts as slower than any other pair. Return None if links do not matter: only one host is needed, no pair
+    was measured, or no graph can meet the demand."""
     places = {room.host: place for place, room in enumerate(rooms)}
     measured = {
         tuple(sorted(places[host] for host in pair)): speed
@@ -110,10 +112,10 @@ def _joined(count: int, pairs: Sequence[tuple[int, ...]]) -> list[int]:
 def _taken(
     hosts: Sequence[int], rooms: Sequence[FreeSlots], models: frozenset[str], field: Candidates, demand: Demand
 ) -> list[ChosenSlots]:
-    """Return the chosen slots of each host in `hosts` (indices in `rooms`), only of these GPU models.
+    """Return the chosen slots of each host in `hosts` (indices in `rooms`), only of the GPU models in `models`.
 
-    One host gets only the odd share (the remainder of the job): a host with too few slots of these models for
-    a full share, else the last host of `demand.odd_size`."""
+    One host gets only the odd share (the remainder of the job): a host with too few slots of these models for a full
+    share, which `field.odd` lists, else the last host of `demand.odd_size`."""
     of_odd_size = [host for host in hosts if rooms[host].size == demand.odd_size]
     odd = next((host for host in of_odd_size if field.odd >> host & 1), of_odd_size[-1] if of_odd_size else -1)
     taken = []

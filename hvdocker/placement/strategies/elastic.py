@@ -14,10 +14,11 @@ from hvdocker.protocol.placement import Placement
 
 
 def place_most(request: SlotRequest, offers: Sequence[Offer], links: Links = NO_LINKS) -> Placement:
-    """Place an elastic request on as many slots as possible. Place other requests as `place` does.
+    """Return the placement of an elastic request on as many slots as possible. Other requests are placed as `place`
+    does.
 
-    The upper limit is `max_np`, else `np`, else all free slots. Raises NotEnoughSlots if not even `min_np`
-    slots can be placed."""
+    The upper limit is `max_np`, else `np`, else all free slots. `offers` are the free and held slots of each host, and
+    `links` the measured speeds of pairs of hosts. Raise NotEnoughSlots if not even `min_np` slots can be placed."""
     if request.elastic is None:
         return place(request, offers, links)
     # Only eligible slots count, so `most` slots are free. A smaller number is tried only if the strategy needs
@@ -33,7 +34,8 @@ def place_most(request: SlotRequest, offers: Sequence[Offer], links: Links = NO_
 
 
 def request_as_placed(request: SlotRequest, placement: Placement) -> SlotRequest:
-    """Return the request for exactly the number of slots that were placed, no longer elastic.
+    """Return the request for exactly the number of slots in `placement`, no longer elastic, so that it can be compared
+    or placed again.
 
     A request that is not elastic is returned unchanged."""
     return replace(request, np=placement.np, elastic=None) if request.elastic else request

@@ -57,7 +57,8 @@ class EligibleSlots:
 
 
 def eligible_slots(request: SlotRequest, offers: Sequence[Offer]) -> EligibleSlots:
-    """Return the slots of `offers` that the request may use."""
+    """Return the slots that the request may use: `offers` (free and held slots of each host), filtered by host, kind
+    (GPU or not), model and memory."""
     considered = _allowed_offers(request, offers)
     wants_gpus = _wants_gpus(request.gpu, considered)
     # With `-H` and without `--gpu`, a job may mix GPUs and processor slots.
@@ -79,7 +80,8 @@ def eligible_slots(request: SlotRequest, offers: Sequence[Offer]) -> EligibleSlo
 def is_eligible(slot: Slot, gpu_request: GpuRequest | None, is_gpu: bool | None) -> bool:
     """Whether the slot has the requested kind, model and memory.
 
-    `is_gpu` is the requested kind: True for GPUs, False for processor slots, None for both."""
+    `gpu_request` is the value of `--gpu`; None allows any model and memory. `is_gpu` is the requested kind: True for
+    GPUs, False for processor slots, None for both."""
     if is_gpu is not None and slot.is_gpu != is_gpu:
         return False
     if gpu_request is None or gpu_request.is_none:
@@ -109,11 +111,12 @@ def _wants_gpus(gpu_request: GpuRequest | None, offers: Sequence[Offer]) -> bool
 
 
 def _eligible_held(gpu_request: GpuRequest | None, offer: Offer, fitting_slots: int, wants_gpus: bool) -> int:
-    """Return how many held slots of the host would be eligible if they were free.
+    """Return how many held slots of the host would be eligible if they were free. Without `-np`, they count as
+    requested.
 
-    The kind and model of a held slot are unknown, so held slots are assumed to be like the host's other slots.
-    If the request asks for GPUs (`--gpu`), held slots count only if the host has free slots and all of them are
-    eligible. `fitting_slots` is the number of eligible free slots of the host."""
+    The kind and model of a held slot are unknown, so held slots are assumed to be like the host's other slots. If the
+    request asks for GPUs (`--gpu`), held slots count only if the host has free slots and all of them are eligible.
+    `fitting_slots` is the number of eligible free slots of the host."""
     if not offer.held_slots:
         return 0
     if gpu_request is not None and not gpu_request.is_none:

@@ -14,11 +14,12 @@ from hvdocker.placement.strategies.host_devices import choose_slots_on_host
 
 
 def spread(np: int, rooms: Sequence[FreeSlots]) -> list[ChosenSlots]:
-    """Return `np` slots, the same number on every host. A host with too few slots gives all that it has.
+    """Return `np` slots, as far as possible the same number on every host. A host with too few slots gives all that it
+    has. `rooms` are the hosts with their eligible free slots, together at least `np`.
 
-    If ranks remain, each of the first hosts that still have a free slot gets one more. If there are fewer ranks
-    than hosts, each of the first hosts gets one. On each host, GPUs of the fewest models are chosen; the number
-    of models is not minimized over all hosts. `rooms` are the hosts with their eligible free slots."""
+    If ranks remain, each of the first hosts that still have a free slot gets one more. If there are fewer ranks than
+    hosts, each of the first hosts gets one. On each host, GPUs of the fewest models are chosen; the number of models
+    is not minimized over all hosts."""
     level, left = 0, np
     while left >= (higher := sum(room.size > level for room in rooms)) > 0:
         left -= higher
@@ -34,10 +35,11 @@ def spread(np: int, rooms: Sequence[FreeSlots]) -> list[ChosenSlots]:
 
 
 def balanced(np: int, rooms: Sequence[FreeSlots], links: Links) -> list[ChosenSlots] | None:
-    """Return `np` slots on the fewest hosts, with the same number of slots on each host.
+    """Return `np` slots on the fewest hosts, with the same number of slots on each host. Return None if equal numbers
+    are not possible.
 
-    Of the hosts with enough free slots, those with the fewest are preferred. Returns None if equal numbers are
-    not possible. `rooms` are the hosts with their eligible free slots."""
+    Of the hosts with enough free slots, those with the fewest are preferred. `rooms` are the hosts with their eligible
+    free slots. `links` are the measured speeds of pairs of hosts."""
     for hosts in range(1, min(np, len(rooms)) + 1):
         share, rest = divmod(np, hosts)
         if rest:
@@ -49,7 +51,8 @@ def balanced(np: int, rooms: Sequence[FreeSlots], links: Links) -> list[ChosenSl
 
 
 def nearest_equal_counts(np: int, rooms: Sequence[FreeSlots]) -> list[int]:
-    """Return the nearest numbers of ranks below and above `np` that the strategy balanced can place.
+    """Return the nearest numbers of ranks below and above `np` that the strategy balanced can place. Used to suggest
+    another `-np`.
 
     A number that does not exist is left out. `rooms` are the hosts with their eligible free slots."""
     sizes = Counter(room.size for room in rooms)

@@ -10,9 +10,10 @@ from hvdocker.placement.strategies.refusal import not_enough_on_host_error
 
 
 def choose_exact(found: EligibleSlots) -> list[ChosenSlots] | NotEnoughSlots:
-    """Return the slots that `-H` names, or the error for the first host that has too few eligible free slots.
+    """Return the slots that `-H` names, or (not raised) the error for the first host that has too few eligible free
+    slots.
 
-    Raises UsageProblem if `-H` names a host twice or an unknown host, or contradicts `-np`."""
+    Raise UsageProblem if `-H` names a host twice or an unknown host, or contradicts `-np`."""
     wanted = {share.host: share.slots for share in found.request.exact}
     _check_hosts_flag(found, wanted)
     rooms = {room.host: room for room in found.by_host}

@@ -44,10 +44,11 @@ class Explanation:
 
 
 def explain(request: SlotRequest, offers: Sequence[Offer], links: Links = NO_LINKS) -> Explanation:
-    """Return the placement of the request and its alternatives.
+    """Return the placement of the request and its alternatives, for `--explain`.
 
-    The alternatives leave out one host of the chosen placement each, or use another strategy. They use the same
-    kind of slots (GPUs or not) as the chosen placement. Raises what `place` raises."""
+    Each alternative leaves out one host of the chosen placement, or uses another strategy. They use the same kind of
+    slots (GPUs or not) as the chosen placement. `offers` and `links` are those of `place`. Raise NotEnoughSlots or
+    UsageProblem if the request itself cannot be placed."""
     winner = place(request, offers, links)
     strategy = "exact" if request.exact else request.strategy
     judge = PlacementScorer(strategy, request, offers, links)

@@ -29,12 +29,13 @@ class HostKind:
     positions: int
 
     def slots_of_models(self, models: frozenset[str]) -> int:
-        """Return how many slots of these models each of the hosts has."""
+        """Return how many slots of these GPU models each single host of the group has."""
         return sum(count for model, count in self.counts if model in models)
 
 
 def host_kinds(rooms: Sequence[FreeSlots]) -> list[HostKind]:
-    """Group hosts that have the same number of free slots of each model, so that each group is tried only once."""
+    """Return the hosts in groups: all hosts of a group have the same number of free slots of each GPU model. So each
+    group has to be tried only once."""
     alike: dict[tuple[tuple[str, int], ...], list[int]] = {}
     for place, room in enumerate(rooms):
         alike.setdefault(tuple(sorted(Counter(slot.model for slot in room.slots).items())), []).append(place)
@@ -45,10 +46,11 @@ def host_kinds(rooms: Sequence[FreeSlots]) -> list[HostKind]:
 
 
 def fewest_models(kinds: Sequence[HostKind], demand: Demand) -> list[frozenset[str]]:
-    """Return the smallest sets of GPU models that can meet the demand; all of them have the same size.
+    """Return the smallest sets of GPU models that can meet the demand; all of them have the same size. `kinds` are the
+    groups of hosts from `host_kinds`.
 
-    After MAX_TRIALS trials, return the sets found so far. If there are none yet, return one set that may not be
-    the smallest."""
+    After MAX_TRIALS trials, return the sets found so far. If there are none yet, return one set that may not be the
+    smallest."""
     models = sorted({model for kind in kinds for model, _ in kind.counts})
     left = MAX_TRIALS // max(1, len(kinds))
     for size in range(1, len(models) + 1):
@@ -65,7 +67,8 @@ def fewest_models(kinds: Sequence[HostKind], demand: Demand) -> list[frozenset[s
 
 
 def _leave_out_models(models: Sequence[str], kinds: Sequence[HostKind], demand: Demand) -> frozenset[str]:
-    """Return a small set of models: leave out one model after the other, rarest first, if the demand is still met."""
+    """Return a small set of GPU models that meets the demand, but is perhaps not the smallest. Used if trying all sets
+    takes too long. One model after the other is left out, rarest first, if the demand is still met without it."""
     many = Counter(dict.fromkeys(models, 0))
     for kind in kinds:
         many.update({model: count * kind.hosts for model, count in kind.counts})

@@ -8,9 +8,10 @@ from hvdocker.placement.strategies.eligible import FreeSlots
 
 
 def choose_slots_on_host(room: FreeSlots, share: int) -> tuple[int, ...]:
-    """Return the indices of `share` free slots of the host, in ascending order.
+    """Return the indices (in `room.slots`) of `share` free slots of the host, in ascending order. The caller ensures
+    that the host has so many.
 
-    They have as few GPU models as possible. Among such choices, the first slots are taken."""
+    The slots have as few GPU models as possible. Among such choices, the first slots are taken."""
     models = [slot.model for slot in room.slots]
     left = Counter(models)
     if share == room.size or len(left) == 1:
@@ -30,8 +31,9 @@ def choose_slots_on_host(room: FreeSlots, share: int) -> tuple[int, ...]:
 
 
 def _max_slots(left: Counter[str], used: set[str], models: int) -> int:
-    """Return how many slots can be taken with at most `models` different GPU models.
+    """Return how many slots of a host can be taken with at most `models` different GPU models.
 
-    `left` is the number of remaining slots of each model. `used` are models that are taken anyway."""
+    `left` is the number of remaining slots of each model. `used` are the models that were chosen already; they count
+    among the `models`."""
     others = sorted((many for model, many in left.items() if model not in used), reverse=True)
     return sum(left[model] for model in used) + sum(others[: models - len(used)])

@@ -44,10 +44,12 @@ def _groups(descending: Sequence[int]) -> list[tuple[int, int, int]]:
 
 
 def _choices_of_size(state: _State, group: tuple[int, int, int], sums: Sequence[int]) -> list[tuple[int, _State]]:
-    """Return the possible numbers of hosts to take of one size, the largest first, each with the state after it.
+    """Return the possible numbers of hosts to take of one size, the largest first, each with the search state after
+    it.
 
-    `group` is the size as in `_groups`, and `sums[n]` is the number of slots of the n largest hosts. Numbers
-    with which more slots are lost than the state allows are left out."""
+    `state` is the number of hosts still to choose and the number of slots that may still be lost. `group` is the size
+    as in `_groups`, and `sums[n]` is the number of slots of the n largest hosts. Numbers with which more slots are
+    lost than the state allows are left out."""
     hosts, slack = state
     size, first, many = group
     after = first + many
@@ -71,9 +73,11 @@ def _largest_first(
     layers: Sequence[set[_State]],
     sums: Sequence[int],
 ) -> list[int]:
-    """Return the sizes of the path from `start` to `end` that takes the most hosts of the largest sizes.
+    """Return the sizes of the hosts on the way from the search state `start` to `end` that takes the most hosts of the
+    largest sizes.
 
-    `layers` are the states that can be reached before each group of sizes, and after the last group."""
+    `groups` are the sizes from `_groups`. `layers` are the states that can be reached before each group, and after the
+    last group. `sums[n]` is the number of slots of the n largest hosts."""
     leading = [{end}]
     for group, layer in zip(reversed(groups), reversed(layers[:-1]), strict=True):
         goals = leading[-1]

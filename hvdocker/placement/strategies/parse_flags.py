@@ -33,7 +33,8 @@ def parse_gpu(text: str) -> GpuRequest:
 
 
 def parse_hosts_flag(text: str, hosts: Sequence[str], aliases: Mapping[str, str] = {}) -> tuple[Share, ...]:
-    """Parse Horovod's flag `-H host:slots,...`. Raises UsageProblem if it is malformed or names a host twice.
+    """Return the hosts and slots in Horovod's flag `-H host:slots,...`. Raise UsageProblem if it is malformed or names
+    a host twice. A host that is neither in `hosts` nor in `aliases` is returned as it is written.
 
     `aliases` maps other names of hosts, such as addresses, to the names in `hosts`. Unless a host has the name
     `localhost`, that word stands for the head: the first of `hosts` that the flag does not name otherwise."""
@@ -48,7 +49,8 @@ def parse_hosts_flag(text: str, hosts: Sequence[str], aliases: Mapping[str, str]
 
 
 def _parse_host_slots(text: str) -> tuple[str, int]:
-    """Parse `host:slots` into a pair. An IPv6 address may be in brackets: `[::1]:2`. Raises UsageProblem."""
+    """Parse `host:slots`, such as `gpu-a:2`, into a pair. An IPv6 address may be in brackets: `[::1]:2`. Raise
+    UsageProblem if the text has another form or the number is below 1."""
     host, _, slots = text.strip().rpartition(":")
     if not host or not re.fullmatch("[0-9]{1,9}", slots) or int(slots) < 1:
         raise UsageProblem(f"-H should look like a:2,b:1, got {text!r}")

@@ -58,8 +58,8 @@ def _max_np(found: EligibleSlots) -> int:
 def _head_first(taken: Sequence[ChosenSlots], named: str) -> Placement:
     """Return the placement with the head first and the other hosts in inventory order.
 
-    The head is the host `named`. If no host has that name, it is the host with the fewest slots, and the first
-    such host in inventory order."""
+    The head is the host `named` (the host that `-H` calls localhost). If no host has that name, or it is empty, the
+    head is the host with the fewest slots; among several such hosts, the first in inventory order."""
     shares = [_share(one) for one in sorted(taken, key=lambda one: one.room.index)]
     head = min(shares, key=lambda share: (share.host != named, share.slots))
     return Placement((head, *(share for share in shares if share is not head)))

@@ -14,7 +14,8 @@ MAX_LINES = 40
 
 
 def not_enough_error(found: EligibleSlots, np: int, most: int) -> NotEnoughSlots:
-    """Return the error for a request of `np` slots if too few are free. `most` is the largest possible number."""
+    """Return the error for a request of `np` slots if too few are free. `most` is the largest number of slots that
+    would fit; the error suggests it unless it is 0."""
     what = f"{np} wanted, {_free_text(found)}"
     fix = _fix(found, np, most)
     return NotEnoughSlots(what + _holders_text(found.offers), lines=_host_lines(found, found.offers), fix=fix)
@@ -43,7 +44,7 @@ def unequal_shares_error(found: EligibleSlots, np: int, near: Sequence[int]) -> 
 
 
 def gpu_request_text(gpu_request: GpuRequest) -> str:
-    """Return the request as the user writes it after `--gpu`."""
+    """Return the request as the user writes it after `--gpu`, such as `A100:80GB` or `none`."""
     if gpu_request.is_none:
         return "none"
     gib, rest = divmod(gpu_request.memory_mb, 1024)
@@ -63,9 +64,10 @@ def _free_text(found: EligibleSlots) -> str:
 
 
 def _holders_text(offers: Sequence[Offer]) -> str:
-    """Return a text such as `: 2 on b are held by mnist-4kq2 of kim`, with the largest holders first.
+    """Return a text such as `: 2 on b are held by mnist-4kq2 of kim`, with the largest holders first. It is appended
+    to the message of an error.
 
-    Names at most MAX_HOLDERS holders. The text is empty if no slot is held."""
+    It names at most MAX_HOLDERS holders. It is empty if no slot of `offers` is held."""
     holds = [(offer.host, hold) for offer in offers for hold in offer.held_slots]
     holds.sort(key=lambda held: -held[1].slots)
     shown = [
@@ -107,7 +109,8 @@ def _fix(found: EligibleSlots, np: int, most: int) -> str:
 
 
 def _np_flag(found: EligibleSlots, number: int) -> str:
-    """Return the flag that requests this number of slots: `-np`, or `--min-np` or `--max-np` for an elastic job.
+    """Return the flag that requests this number of slots, such as `-np 4`. For an elastic job it is `--min-np` or
+    `--max-np`.
 
     For an elastic job, all numbers within its bounds were tried before. So `number` is outside the bounds."""
     elastic = found.request.elastic
@@ -123,7 +126,8 @@ def _gpu_flag_fix(gpu_request: GpuRequest | None) -> str:
 
 
 def _is_enough_when_released(found: EligibleSlots, np: int) -> bool:
-    """Whether there are enough slots once all held ones are released."""
+    """Whether the eligible free slots and all held slots of the allowed hosts are together at least `np`. If so, the
+    error suggests to stop what holds them."""
     return np <= found.free_count + sum(offer.held_count for offer in found.offers)
 
 

@@ -37,7 +37,8 @@ class CriterionValue:
 
 @dataclass(frozen=True)
 class Score:
-    """The values of a placement by criterion, in the order of the strategy's criteria."""
+    """The values of one placement by criterion (`hosts`, `models`, …), in the order of the strategy's criteria. Scores
+    of one scorer are compared by `key`; the smaller one is better."""
 
     values: Mapping[str, CriterionValue]
 
@@ -47,7 +48,8 @@ class Score:
 
 
 class PlacementScorer:
-    """Scores placements of one request by the criteria of one strategy."""
+    """Scores placements of one request by the criteria of one strategy (CRITERIA), to compare them for `--explain`.
+    `offers` are the free and held slots of each host."""
 
     def __init__(self, strategy: str, request: SlotRequest, offers: Sequence[Offer], links: Links) -> None:
         found = eligible_slots(request, offers)
@@ -72,9 +74,11 @@ class PlacementScorer:
         return Score({name: measures[name](placement) for name in self.criteria})
 
     def why_worse(self, score: Score, best: Score) -> str:
-        """Return why a placement with this score is worse than the best one, such as `needs 3 hosts, not 2`.
+        """Return why a placement with this score is worse than the placement with the score `best`, such as `needs 3
+        hosts, not 2`.
 
-        The first criterion in which the two differ decides."""
+        The first criterion in which the two differ decides. If they differ in none, return `equally good`. For a
+        request with `-H`, which has no criteria, return `not what -H says`."""
         for name in self.criteria:
             value, better = score.values[name], best.values[name]
             if value.key != better.key:
@@ -108,7 +112,8 @@ class PlacementScorer:
         )
 
     def _models_per_host(self, placement: Placement) -> CriterionValue:
-        """Return the numbers of GPU models on each host. The strategy spread minimizes them host by host."""
+        """Return the value of the criterion `models per host`: the number of GPU models on each host, in inventory
+        order. The strategy spread minimizes it host by host."""
         key = [len({self.places[device][1] for device in share.devices}) for share in self._in_order(placement)]
         most = max(key)
         return CriterionValue(key, str(most), f"mixes {pluralize(most, 'GPU model')} on a host", most > 0)
@@ -148,6 +153,7 @@ class PlacementScorer:
 
 
 def _join_first(things: Sequence[object], between: str = " + ") -> str:
-    """Join the first MAX_LISTED things, with an ellipsis if there are more."""
+    """Return the first MAX_LISTED things as one text with `between` between them, and with an ellipsis at the end if
+    there are more."""
     shown = [str(thing) for thing in things[:MAX_LISTED]]
     return between.join([*shown, "…"] if len(things) > MAX_LISTED else shown)

@@ -54,9 +54,9 @@ def first_hosts(
 ) -> list[int] | None:
     """Return the positions of the hosts that meet `field.needs` and come first in lexicographic order.
 
-    With `graph`, only hosts that all have links to each other in the graph are chosen. Without `graph`, the
-    search never has to backtrack. Returns None if no hosts meet the needs, if they would come after the hosts
-    `bound`, or if the search reaches `graph.max_nodes`."""
+    With `graph`, only hosts that all have links to each other in the graph are chosen. Without `graph`, the search
+    never has to backtrack. `bound` is a choice found earlier: a choice that comes after it is of no use. Return None
+    if no hosts meet the needs, if they would come after `bound`, or if the search reaches `graph.max_nodes`."""
     sizes = tuple(field.needs)
     every = field.odd
     for size in sizes:
@@ -84,7 +84,8 @@ def first_hosts(
 
 
 def _is_possible(field: Candidates, sizes: Sequence[int], node: _SearchNode) -> bool:
-    """Whether `node.open` has enough hosts of every size that is still needed. Links are not considered."""
+    """Whether `node.open`, the hosts that may still be chosen, has enough hosts of every size that is still needed.
+    Links are not considered. `sizes` are the sizes in the order of `node.needs`."""
     for size, need in zip(sizes, node.needs, strict=True):
         if need:
             there = (node.open & field.whole[size]).bit_count()
@@ -97,9 +98,10 @@ def _is_possible(field: Candidates, sizes: Sequence[int], node: _SearchNode) -> 
 def _with_host(
     field: Candidates, sizes: Sequence[int], node: _SearchNode, host: int, rest: int, is_tied: bool
 ) -> _SearchNode:
-    """Return the node after `host` was chosen.
+    """Return the search node after `host` (a position) was chosen. `sizes` are the sizes in the order of `node.needs`.
 
-    `rest` are the open hosts after `host`. Hosts of a size of which enough are chosen are removed from them."""
+    `rest` is the bit mask of the hosts after `host` that may still be chosen. Hosts of a size of which enough are
+    chosen are removed from it. `is_tied` is that of the new node."""
     bit = 1 << host
     is_odd = bool(field.odd & bit)
     size = field.odd_size if is_odd else next(size for size in sizes if field.whole[size] & bit)

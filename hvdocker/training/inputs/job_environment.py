@@ -14,10 +14,11 @@ _ENV = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?:=(.*))?", re.DOTALL)
 
 
 def job_environment(general: Mapping[str, str], flags: list[str], environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the inventory's `env:` (`general`), overridden by the `--env` flags.
+    """Return the environment variables of a job: the inventory's `env:` (`general`), overridden by the `--env` flags
+    (`flags`).
 
-    `K=V` sets a value. `K` alone takes the value from `environ`, the caller's environment. Raises UsageProblem for
-    an invalid flag, or if `environ` has no such variable."""
+    A flag `K=V` sets a value. `K` alone takes the value from `environ`, the caller's environment. Raises UsageProblem
+    for an invalid flag, or if `environ` has no such variable."""
     result = dict(general)
     for flag in flags:
         found = _ENV.fullmatch(flag)

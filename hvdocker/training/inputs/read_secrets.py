@@ -16,7 +16,8 @@ LEAST_BYTES = 4
 
 
 def read_secret(cwd: Path, source: SecretSource, environ: Mapping[str, str]) -> Secret[bytes]:
-    """Return the value of a secret from its file, or from `environ` if the source names no file.
+    """Return the value of a secret: from the file `source.path` (relative to `cwd`), or from the variable `source.name`
+    in `environ` if the source names no file.
 
     Raises UsageProblem if the value is missing, empty, too short to be masked in outputs, or larger than 1 MB."""
     value = _from_file(cwd, source) if source.path is not None else _from_caller(source.name, environ)
@@ -35,7 +36,8 @@ def read_secret(cwd: Path, source: SecretSource, environ: Mapping[str, str]) -> 
 
 
 def with_absolute_path(cwd: Path, source: SecretSource) -> SecretSource:
-    """Return the source with its path, if it has one, made absolute: a relative path starts at `cwd`."""
+    """Return the source with an absolute path; a relative path starts at `cwd`. A source without a path stays as it
+    is."""
     return SecretSource(source.name, str(_path(cwd, source.path)) if source.path is not None else None)
 
 
@@ -48,7 +50,8 @@ def _from_caller(name: str, environ: Mapping[str, str]) -> bytes:
 
 
 def _from_file(cwd: Path, source: SecretSource) -> bytes:
-    """Return the content of the source's file, or of a pipe, as in --secret NAME=@<(pass show token)."""
+    """Return the content of the source's file, which may be a pipe, as in --secret NAME=@<(pass show token). At most
+    one byte more than the limit is read. Raises UsageProblem if the file cannot be read."""
     path = _path(cwd, source.path or "")
     try:
         with path.open("rb") as file:

@@ -27,8 +27,12 @@ class TrainRequest:
     """The flags of `train`, as the user gave them.
 
     Field names are stored in capsules (make_capsule.request_fields), so a replay of an older job would not find a
-    renamed field. `rest` are the arguments of the script or module, or a whole command. `hosts` is the value of -H.
-    `tuning` are Horovod's flags. The field of type ResilienceFlags has the flags on failures and hangs."""
+    renamed field. `rest` are the arguments of the script or module, or a whole command if neither is given. `hosts` is
+    the value of -H. `workdir` is the folder to sync, None for the script's. `env` and `secrets` are the values of --env
+    and --secret. `tuning` are flags that are passed to Horovod. `start_timeout_s` is how long Horovod waits for the
+    ranks to start. `checksum` makes the sync compare all files by content. `propagates_exit` makes `train` exit with
+    the code of the rank that failed. `lock_wait_s` is how long to wait for the locks of the hosts. `is_forced` allows a
+    job on another user's cluster. The field of type ResilienceFlags has the flags on failures and hangs."""
 
     script: str | None = None
     module: str | None = None
@@ -69,7 +73,8 @@ class TrainRequest:
 class JobInputs:
     """A request with everything that was read for it on the controller.
 
-    `variables` are the environment variables of the ranks. `resilience` has the checked flags on failures and
+    `requirements` are the Python requirements of the job, None if there are none. `variables` are the environment
+    variables of the ranks. `secrets` has the values of the secrets. `resilience` has the checked flags on failures and
     hangs."""
 
     request: TrainRequest
@@ -81,7 +86,8 @@ class JobInputs:
 
 
 def prepare_inputs(env: Env, located: Located, request: TrainRequest) -> JobInputs:
-    """Check the request and read everything that it needs from the controller. Raises UsageProblem.
+    """Check the request and read everything that it needs from the controller. Raises UsageProblem if a flag or a file
+    is wrong.
 
     Call this once per job, because a secret may come from a pipe, which can be read only once."""
     check_request(request)
@@ -105,10 +111,10 @@ def check_request(request: TrainRequest) -> None:
 
 
 def _requirements(env: Env, request: TrainRequest, work: UserCommand) -> Requirements | None:
-    """Return the parsed requirements file, None if there is none or --no-requirements is given.
+    """Return the parsed requirements file. Return None if there is no such file, or if --no-requirements is given.
 
     This is the file that --requirements names, else requirements.txt in the folder of the script. For a module or a
-    command it is requirements.txt in the folder that is synced."""
+    command (`work`) it is requirements.txt in the folder that is synced."""
     if request.ignores_requirements:
         return None
     script = (env.cwd / at_home(Path(request.script))).resolve() if request.script else None

@@ -16,7 +16,8 @@ ELASTIC_TUNING = ("--elastic-timeout", "--reset-limit")
 
 @dataclass(frozen=True)
 class ResilienceFlags:
-    """The values of `--min-np`, `--max-np`, `--restarts`, `--hang-after` and `--on-hang`."""
+    """The values of `--min-np`, `--max-np`, `--restarts`, `--hang-after` (such as `10m`) and `--on-hang` (such as
+    `wait`), not checked yet. None means that a flag is not given."""
 
     min_np: int | None = None
     max_np: int | None = None
@@ -28,9 +29,11 @@ class ResilienceFlags:
 def resilience_of(
     flags: ResilienceFlags, np: int | None, hosts: str | None = None, rules: Sequence[Rule] = ()
 ) -> Resilience:
-    """Return the flags as a Resilience. Raises UsageProblem if they are invalid or contradict each other.
+    """Return what a job does on failure, as the flags say. Raises UsageProblem if they are invalid or contradict each
+    other.
 
-    `np` and `hosts` are the values of `-np` and `-H`. `rules` are the inventory's rules on log lines."""
+    `np` and `hosts` are the values of `-np` and `-H`, None if not given. `rules` are the inventory's rules on log
+    lines."""
     hang_after_s = _hang_after_s(flags)
     return Resilience(
         restarts=_restarts(flags),
@@ -66,8 +69,8 @@ def _elastic(flags: ResilienceFlags, np: int | None, hosts: str | None) -> Elast
 def check_elastic_tuning(tuning: Sequence[str], is_elastic: bool) -> None:
     """Raise UsageProblem if a flag in ELASTIC_TUNING is used for a job that is not elastic, or has a bad value.
 
-    `tuning` are Horovod's flags and their values. The values are checked here because the supervisor reads them
-    too."""
+    `tuning` are the flags for Horovod and their values, as words. The values are checked here because the supervisor
+    reads them too."""
     for flag, value in pairwise(tuning):
         if flag not in ELASTIC_TUNING:
             continue

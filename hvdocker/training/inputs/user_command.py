@@ -14,8 +14,9 @@ from hvdocker.inventory.locate import at_home
 class UserCommand:
     """The command that every rank runs, and the folder with its code.
 
-    `source` is the folder that is synced to the hosts. `stem` becomes part of the job's id. `display_name` is the
-    script as a path relative to `source`, the name of the module, or the first word of the command."""
+    `source` is the folder that is synced to the hosts. `stem` becomes part of the job's id: `train` for train.py.
+    `display_name` is what the user is shown: the script as a path relative to `source`, the name of the module, or the
+    first word of the command."""
 
     command: tuple[str, ...]
     source: Path

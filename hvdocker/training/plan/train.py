@@ -33,12 +33,13 @@ def plan_train(
     tidying: Sequence[Step] = (),
     capsule: CapsuleFiles | None = None,
 ) -> Plan:
-    """Return the plan that starts the job.
+    """Return the plan that starts the job. `placed` has what was planned for the containers of each host; `maker` goes
+    into the labels of the master.
 
     `source` is the folder to sync, None to sync nothing. `checksum` makes the sync compare all files by content.
-    `image` is the image of the master, None for the inventory's. It should be that of the head's worker, because
-    ranks of the head run in the master. `tidying` are steps that remove secrets of ended jobs. `capsule` has the
-    job's capsule and patch."""
+    `image` is the image of the master, None for the inventory's. It should be that of the head's worker, because ranks
+    of the head run in the master. `tidying` are steps that remove secrets of ended jobs. `capsule` has the job's
+    capsule and patch, None to store none."""
     used = [placed[name] for name in job.placement.hosts]
     head = placed[job.placement.head]
     folders = {place.name: f"{place.folder}/jobs/{job.job}" for place in used}
@@ -76,7 +77,8 @@ def plan_train(
 
 
 def _capsule_steps(files: CapsuleFiles, folders: Mapping[str, str]) -> Iterator[Step]:
-    """Yield the steps that write the capsule and the patch into the job's folder on each host.
+    """Yield the steps that write the capsule and the patch (`files`) into the job's folder on each host. `folders` has
+    the path of that folder by host.
 
     If the plan is printed as a shell script, the script fills in values from the caller's environment (see
     WriteJobFile). Values that are hidden in the capsule are not filled in."""
@@ -91,10 +93,11 @@ def _capsule_steps(files: CapsuleFiles, folders: Mapping[str, str]) -> Iterator[
 def check_workers(
     inventory: Inventory, placed: Mapping[str, HostPlan], state: ClusterState, flag: str = "", may_miss: bool = False
 ) -> None:
-    """Raise unless the workers of the cluster exist with the requested slots, and all of them run.
+    """Raise HvdockerError unless the workers of the cluster exist with the requested slots, all of them run, and their
+    hosts have the addresses that the workers were made with.
 
-    With `may_miss` it is enough that one worker exists. `flag` is what suggested commands need to name the
-    cluster."""
+    With `may_miss` it is enough that one worker exists. `flag` is what suggested commands need to name the cluster,
+    such as ` --cluster NAME`, or empty."""
     workers = state.workers()
     if not workers:
         raise HvdockerError(
@@ -130,7 +133,8 @@ def check_workers(
 
 
 def usable_host_plans(placed: Mapping[str, HostPlan], state: ClusterState, job: str) -> dict[str, HostPlan]:
-    """Return the host plans of hosts on which a job that lost its head can be placed again.
+    """Return the host plans of hosts on which a job that lost its head can be placed again. `job` is the id of this
+    job.
 
     The worker of such a host runs. The host has no earlier master of the job, whose container name would clash with
     that of the new master."""

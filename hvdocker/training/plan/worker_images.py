@@ -66,9 +66,11 @@ def requirements_layer(
 
 
 def all_run_layer(layer: RequirementsLayer, state: ClusterState, hosts: Sequence[str]) -> bool:
-    """Return whether the workers of all these hosts run the same build of the layer's image.
+    """Return whether the workers of all these hosts run the same build of the layer's image, so that nothing has to be
+    done.
 
-    This is known from their labels and image ids, without contacting a host."""
+    This is known from their labels and image ids, without contacting a host. False may also mean that it is not
+    known."""
     workers = state.workers()
     return {workers[name].requirements_key for name in hosts} == {layer.key} and have_one_image_id(state, hosts)
 
@@ -91,8 +93,9 @@ def plan_with_requirements(
 ) -> Plan:
     """Return the plan that gives all `hosts` of the job (the head first) workers with the layer's image.
 
-    It builds the image if it does not exist yet, ships it to the hosts that lack it, and replaces the workers that
-    run another image. `seen` has the layer's image on each host, and on the controller, that has it."""
+    It builds the image if it does not exist yet, ships it to the hosts that lack it, and replaces the workers that run
+    another image. `seen` has the layer's image by host, with the key CONTROLLER for the controller; machines that lack
+    the image are not in it."""
     workers = state.workers()
     source = _shipper(state, hosts, layer, seen)
     where = source or _builder(inventory, state, placed, hosts, layer)
@@ -119,7 +122,8 @@ def plan_with_requirements(
 def _shipper(
     state: ClusterState, hosts: Sequence[str], layer: RequirementsLayer, seen: Mapping[str, ImageSeen]
 ) -> str | None:
-    """Return the host (or CONTROLLER) that ships the layer's image to the others, None if the image does not exist.
+    """Return the host (or CONTROLLER) that ships the layer's image to the others. Return None if no machine has the
+    image. `seen` is as in `plan_with_requirements`.
 
     A host whose worker runs the image is preferred, so that this worker need not be replaced."""
     workers = state.workers()
@@ -134,10 +138,11 @@ def _builder(
     hosts: Sequence[str],
     layer: RequirementsLayer,
 ) -> str:
-    """Return where the layer's image is built: on the controller if it can, else on a host of the job.
+    """Return where the layer's image is built: CONTROLLER if the controller can build it, else a host of the job.
+    `hosts` are the hosts of the job, the head first.
 
-    The controller can if it has the base image, unless its CPU architecture is known to differ from the head's. The
-    host is the first that has the base image."""
+    The controller can if it has the base image, unless its CPU architecture is known to differ from the head's.
+    Otherwise the first host that has the base image builds."""
     own, engine = state.controller_image, state.controller_engine
     arch = docker_arch(placed[hosts[0]].seen.engine.architecture)
     # None means that the controller's engine was not observed, which may be so even if it has the image.
@@ -163,9 +168,10 @@ def plan_without_requirements(
 ) -> Plan:
     """Return the plan that gives the workers of a job without requirements the same image.
 
-    `contents` identifies the image that each worker runs. If all are equal, nothing is done, even if that image has
-    the requirements of an earlier job. If only some workers have such requirements, these workers are replaced by
-    workers with the cluster's image. Raises HostUnfit if hosts run different builds of the cluster's image."""
+    `contents` has, by host, a text that identifies the image which the worker runs. If all are equal, the plan is
+    empty, even if that image has the requirements of an earlier job. If only some workers have such requirements, these
+    workers are replaced by workers with the cluster's image. Raises HostUnfit if hosts run different builds of the
+    cluster's image."""
     if len(set(contents.values())) == 1:
         return plan_of("train", inventory.cluster)
     workers = state.workers()

@@ -21,10 +21,11 @@ AGENT_PRIVATE_NAMES = ("_connect", "_close")
 
 
 def agent_socket(setting: str | None, tokens: Mapping[str, str], environ: Mapping[str, str]) -> str:
-    """Return the path of the agent's socket, or empty text for no agent, as OpenSSH chooses it.
+    """Return the path of the agent's socket, as OpenSSH chooses it. Return empty text if no agent is to be used.
 
     `setting` is IdentityAgent in ~/.ssh/config: a path with `~`, `%` tokens and `${VARIABLE}`, or `none`, or
-    SSH_AUTH_SOCK, or `$VARIABLE`. `tokens` are the values of the tokens. `%d` is the home folder."""
+    SSH_AUTH_SOCK, or `$VARIABLE`. None means SSH_AUTH_SOCK. `tokens` maps tokens such as `%h` to their values; it must
+    have `%d`, the home folder. `environ` has the environment variables."""
     if not setting or setting == VARIABLE:
         return environ.get(VARIABLE, "")
     if setting.lower() == "none":
@@ -37,7 +38,8 @@ def agent_socket(setting: str | None, tokens: Mapping[str, str], environ: Mappin
 
 
 class Agent(AgentSSH):
-    """A connection to the agent at a socket. Without an agent there it has no keys, and `is_there` is False."""
+    """A connection to the SSH agent at the socket `path`. If no agent answers there, or `path` is empty, it has no
+    keys and `is_there` is False."""
 
     def __init__(self, path: str) -> None:
         super().__init__()

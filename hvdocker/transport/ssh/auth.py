@@ -46,7 +46,8 @@ class OpenedKeys:
         self._lock = threading.Lock()
 
     def key(self, path: str) -> paramiko.PKey:
-        """Return the private key. Raises PasswordRequiredException if its passphrase is missing or wrong."""
+        """Return the private key in the file `path`. Raise PasswordRequiredException if its passphrase is missing or
+        wrong."""
         with self._lock:
             if path not in self._opened:
                 self._opened[path] = _load_key(path, self._passphrases.get(path))
@@ -72,13 +73,15 @@ class Login:
 
     @property
     def accepted(self) -> str:
-        """The user and the accepted key, for display. Valid only after a successful login, because it names the
-        key that was tried last."""
+        """The user and the accepted key, for display, such as `kim, key /home/kim/.ssh/id_ed25519`. Valid only after a
+        successful login, because it names the key that was tried last."""
         return f"{self.user}, key {self._tried[-1]}" if self._tried else self.user
 
     def authenticate(self, transport: paramiko.Transport) -> list[str]:
-        """Try the keys until one is accepted; return an empty list, as paramiko expects. Raises
-        PassphraseRequired if a key file is left that needs a passphrase, else AuthenticationException."""
+        """Try the keys until the server accepts one, then return an empty list, as paramiko expects.
+
+        If it accepts none, raise PassphraseRequired if one of the key files needs a passphrase that was not given,
+        else AuthenticationException."""
         locked: list[str] = []
         with closing(Agent(self.agent_socket)) as agent:
             for name, key in self._keys(agent.keys, locked):
@@ -114,8 +117,11 @@ class Login:
             yield from self._with_certificates(path, key)
 
     def _with_certificates(self, name: str, key: paramiko.PKey) -> Iterator[tuple[str, paramiko.PKey]]:
-        """Yield the key with each of its certificates, then the plain key, as OpenSSH does. Certificates are
-        those of CertificateFile and the `-cert.pub` files beside the key files."""
+        """Yield (name for messages, key) for the key with each of its certificates, then for the plain key, as OpenSSH
+        does.
+
+        Certificates are those of CertificateFile and the `-cert.pub` files beside the key files. `name` names the
+        plain key."""
         beside = [f"{path}-cert.pub" for path in self.files]
         for path in dict.fromkeys((*self.certificates, *beside)):
             if certificate := certificate_for(path, key):
@@ -150,7 +156,7 @@ class Login:
 
 
 def is_passphrase_of(path: str, passphrase: str) -> bool:
-    """Return whether the passphrase opens the key file."""
+    """Return whether the passphrase opens the private key file at `path`."""
     try:
         _load_key(path, passphrase)
     except paramiko.SSHException:

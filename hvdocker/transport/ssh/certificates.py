@@ -1,4 +1,5 @@
-"""User certificates: found beside a key, and sent with it."""
+"""User certificates (signed public keys): whether a file certifies a key, and a key that is sent with its
+certificate."""
 
 from __future__ import annotations
 
@@ -10,7 +11,8 @@ from paramiko.pkey import PublicBlob
 
 
 def certificate_for(path: str, key: paramiko.PKey) -> PublicBlob | None:
-    """Return the certificate at that path if it certifies this key, else None.
+    """Return the certificate in the file `path` if it certifies this key. Return None if it certifies another key or
+    cannot be read.
 
     To compare them, the type name and a nonce are skipped in the certificate, and the type name in the key."""
     try:
@@ -25,7 +27,7 @@ def certificate_for(path: str, key: paramiko.PKey) -> PublicBlob | None:
 
 
 def with_certificate(key: paramiko.PKey, certificate: PublicBlob) -> paramiko.PKey:
-    """Return a copy of the key that is sent with the certificate."""
+    """Return a copy of the key that offers the certificate to the server at login. The key itself is not changed."""
     if isinstance(key, paramiko.AgentKey):
         twin: paramiko.PKey = paramiko.AgentKey(key.agent, key.blob, key.comment)
     else:

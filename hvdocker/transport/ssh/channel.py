@@ -40,8 +40,9 @@ class HostChannel(ClosingChannel):
     is_lost = False
 
     def makefile(self, *_params: object) -> ChannelReader:  # type: ignore[override]  # read only, and faster
-        """Return a buffered reader of the channel, for the Docker SDK. Paramiko's own file reads in Python, and
-        cannot return what has arrived without waiting for more."""
+        """Return a buffered reader of the channel, for the Docker SDK. The parameters, a socket's mode and buffer
+        size, are ignored. Paramiko's own file reads in Python, and cannot return what has arrived without waiting for
+        more."""
         return ChannelReader(self)
 
     def recv(self, nbytes: int) -> bytes:
@@ -72,7 +73,8 @@ class HostChannel(ClosingChannel):
 
 
 class ChannelReader(io.BufferedReader):
-    """Reads from a channel as from a socket. Closing it does not close the channel. The SDK looks for `channel`."""
+    """Reads from a channel as from a socket. Closing the reader does not close the channel. The Docker SDK finds the
+    channel in the attribute `channel`."""
 
     def __init__(self, channel: HostChannel) -> None:
         super().__init__(_RawChannel(channel), _READ_BYTES)

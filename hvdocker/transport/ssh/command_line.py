@@ -6,7 +6,8 @@ from hvdocker.inventory.inventory import Host
 
 
 def ssh_words(host: Host) -> tuple[str, ...]:
-    """Return `ssh`, the options from the inventory and the destination; a command may follow."""
+    """Return the words `ssh`, the options from the inventory and the destination, such as ("ssh", "-p", "2222",
+    "kim@gpu-a"). The caller may append a command."""
     words = ["ssh"]
     if host.ssh.port:
         words += ["-p", str(host.ssh.port)]

@@ -62,11 +62,11 @@ _opening = threading.BoundedSemaphore(MAX_OPENING)
 
 
 class Credentials:
-    """Everything that the connections of one command to all its hosts share: opened keys, known host keys, the
-    answers of the user, ~/.ssh/config and the keep-alive monitor.
+    """Everything that the connections of one command to all its hosts share: opened keys, known host keys, the answers
+    of the user, ~/.ssh/config and the keep-alive monitor.
 
-    The caller may add passphrases and accepted host keys to the given collections later; the next connection
-    uses them."""
+    `passphrases` maps key files to passphrases, and `accepted` are host keys that the user trusts. Both are kept by
+    reference: what the caller adds to them later is used by the next connection."""
 
     def __init__(
         self,
@@ -91,9 +91,10 @@ class Credentials:
 
 @dataclass
 class SshRoute:
-    """The credentials for one host, and the open connections to the jump hosts on the way to it.
+    """The credentials for one host, and the open connections to the jump hosts on the way to it (`jumps`).
 
-    `hop` is the server that is being connected to, in the end the host itself. It is None before the first."""
+    `hop` is the server that is being connected to: a jump host, in the end the host itself. It is None before the
+    first connection begins."""
 
     credentials: Credentials = field(default_factory=Credentials)
     jumps: list[Any] = field(default_factory=list)  # Any: fabric connections
@@ -105,10 +106,11 @@ class SshRoute:
 
 
 def connect(host: Host, route: SshRoute) -> Any:
-    """Return an open fabric connection to the host. The result is `Any` because fabric has no types.
+    """Return an open fabric connection to the host. Connections to its jump hosts are added to `route`. The result is
+    `Any` because fabric has no types.
 
-    A handshake that ran out of time is tried once more, for SECOND_TRY_S. If the controller itself stood still, the
-    time ran out although the host was ready."""
+    A handshake that ran out of time is tried once more, for SECOND_TRY_S at most: if the controller itself was
+    suspended, the time ran out although the host was ready. Raise the errors of paramiko and the kernel."""
     try:
         return _connect_despite_drops(host, route)
     except HandshakeTimeout as timeout:
@@ -136,8 +138,8 @@ def _connect_despite_drops(host: Host, route: SshRoute) -> Any:
 
 
 def _pauses() -> Iterator[float]:
-    """Yield pauses in seconds that grow to 3 s. They are random, so that clients dropped together do not
-    return together."""
+    """Yield pauses in seconds between tries, without end. They grow to 3 s. They are random, so that several clients
+    that a server dropped at the same time do not return at the same time."""
     longest_s = 0.2
     while True:
         yield longest_s * random.uniform(0.5, 1.0)
@@ -145,8 +147,8 @@ def _pauses() -> Iterator[float]:
 
 
 def _was_dropped(error: BaseException) -> bool:
-    """Return whether the server closed the connection before the login. This happens if sshd has too many
-    pending logins (MaxStartups) or is just starting."""
+    """Return whether this error of a connection means that the server closed it before the login. This happens if sshd
+    has too many pending logins (MaxStartups) or is just starting. Then another try may succeed."""
     if isinstance(error, (ConnectionResetError, ConnectionAbortedError, BrokenPipeError, EOFError)):
         return True
     words = ("Error reading SSH protocol banner", "Negotiation failed")
@@ -154,7 +156,10 @@ def _was_dropped(error: BaseException) -> bool:
 
 
 def _connect(host: Host, route: SshRoute, before: tuple[str, ...] | None = None) -> Any:
-    """Return an open fabric connection to a host, or to a jump host that is reached through those in `before`."""
+    """Return an open fabric connection to a host. The result is `Any` because fabric has no types.
+
+    `before` is None for a host of the inventory, whose jump hosts are connected first. For a jump host, `before` are
+    the jump hosts in front of it, which are connected already."""
     ssh = host.ssh
     connection = fabric.Connection(
         host.host,
@@ -189,7 +194,10 @@ def _connect(host: Host, route: SshRoute, before: tuple[str, ...] | None = None)
 
 
 def _open_jumps(host: Host, connection: Any, route: SshRoute) -> None:
-    """Connect to the jump hosts of a host, and add the connections to `route.jumps`."""
+    """Connect to the jump hosts of a host, from `ssh: {jump: …}` in the inventory, else from ProxyJump in
+    ~/.ssh/config. Add the connections to `route.jumps`. Do nothing if there are none.
+
+    `connection` is the host's own fabric connection, not open yet, from which ~/.ssh/config is read."""
     jump = host.ssh.jump or connection.ssh_config.get("proxyjump")
     if not jump or jump.lower() == "none":
         return
@@ -200,7 +208,9 @@ def _open_jumps(host: Host, connection: Any, route: SshRoute) -> None:
 
 
 def _hop(host: Host, connection: Any, route: SshRoute, before: tuple[str, ...] | None) -> Hop:
-    """Describe the server for error messages. `before` is None for the host itself."""
+    """Return the description of a server for error messages. `connection` is its fabric connection, not open yet.
+
+    `before` is None if the server is the host itself. For a jump host it has the jump hosts in front of it."""
     shown = host if before is None else replace(host, ssh=replace(host.ssh, jump=",".join(before) or None))
     previous = route.jumps[-1] if route.jumps else None
     return Hop(
@@ -235,7 +245,8 @@ def _login(ssh: SshSettings, connection: Any, credentials: Credentials) -> Login
 
 
 def _tokens(connection: Any) -> Mapping[str, str]:
-    """Return the values of OpenSSH's `%` tokens for a connection."""
+    """Return the values of OpenSSH's `%` tokens for a connection, such as `%h` for the address. They are used to
+    expand IdentityAgent."""
     node = socket.gethostname()
     return {
         "%%": "%",
@@ -253,7 +264,8 @@ def _tokens(connection: Any) -> Mapping[str, str]:
 
 
 def _socket(connection: Any, route: SshRoute) -> Any:
-    """Return a tuned TCP socket, or a channel through the last jump host, or the pipes of a ProxyCommand."""
+    """Return what the SSH connection is made on: a channel through the last jump host, else the pipes of a
+    ProxyCommand, else a tuned TCP socket. `Any` stands for these three types."""
     if route.jumps:
         return _through(route.jumps[-1].transport, connection)
     if proxy := _proxy_command(connection):

@@ -33,9 +33,10 @@ class HandshakeTimeout(TimeoutError):
 class Hop:
     """One SSH server on the way to a host: the host itself, or with `is_jump` a jump host in front of it.
 
-    `address` and `port` are where the connection goes. `known_as` is the server's name in known_hosts. `by_hand`
-    is an ssh command that tries the same connection. `through` is the jump host from which the connection is
-    made, empty without one. `proxy_for` is the name in the inventory if a ProxyCommand makes the connection."""
+    `address` and `port` are where the connection goes. `known_as` is the server's name in known_hosts. `by_hand` is an
+    ssh command that tries the same connection. `through` is the jump host (`user@host:port`) from which the connection
+    is made, empty without one. `proxy_for` is the name that ssh connects to if a ProxyCommand makes the connection,
+    else empty."""
 
     address: str
     port: int = 22
@@ -53,13 +54,14 @@ class Hop:
 
     @property
     def label(self) -> str:
-        """The server in a message."""
+        """How a message names the server: `10.0.0.5:22`, or `the jump host 10.0.0.5:22`."""
         return f"the jump host {self.target}" if self.is_jump else self.target
 
 
 @dataclass(frozen=True)
 class _ConnectFailure:
-    """What a failed connection means. `stage` is one of the phases that HostUnreachable lists."""
+    """What a failed connection means: the message `what`, and the suggested `fix`. `stage` is the phase that failed,
+    one of those that HostUnreachable lists, such as `login`."""
 
     stage: str
     what: str
@@ -68,9 +70,11 @@ class _ConnectFailure:
 
 @contextmanager
 def connecting(name: str, hop: Callable[[], Hop | None], timeout_s: float) -> Iterator[None]:
-    """Translate errors while a connection is being opened: SSH and socket errors become HostUnreachable.
+    """Translate the errors of the code in the `with` block, which opens a connection to the host `name`. SSH and
+    socket errors become HostUnreachable; other exceptions are raised unchanged.
 
-    `hop` returns the server that is being connected to. `timeout_s` is the limit of the TCP connection."""
+    `hop` returns the server that is being connected to. `timeout_s` is the limit of the TCP connection, for
+    messages."""
     try:
         yield
     except HvdockerError as error:
@@ -88,7 +92,7 @@ def connecting(name: str, hop: Callable[[], Hop | None], timeout_s: float) -> It
 
 
 def _failure(error: Exception, hop: Hop, timeout_s: float) -> _ConnectFailure | None:
-    """Return what an error of SSH or a socket means, and None for any other error."""
+    """Return what an error of SSH or a socket means for the connection to `hop`. Return None for any other error."""
     if isinstance(error, socket.gaierror):
         return _unresolved(hop)
     if isinstance(error, paramiko.BadHostKeyException):
@@ -118,7 +122,7 @@ def _unresolved(hop: Hop) -> _ConnectFailure:
 
 
 def _not_forwarded(error: paramiko.ChannelException, hop: Hop) -> _ConnectFailure:
-    """Return the failure of a jump host that answers, but does not connect to the next server."""
+    """Return the failure if the jump host `hop.through` answers, but does not connect to the next server `hop`."""
     what = f"the jump host {hop.through} could not connect to {hop.label}"
     if error.code == _PROHIBITED:
         return _ConnectFailure("answers", what, "does its sshd allow it? see AllowTcpForwarding in its sshd_config")
@@ -163,7 +167,8 @@ OFFERED_PRIVATE_NAMES = tuple(name for _, _, name in _ALGORITHMS)
 
 
 def _offered(said: str) -> str:
-    """Return the fix for a server that has no algorithm in common with paramiko; `said` is paramiko's error."""
+    """Return the suggested fix for a server that has no algorithm in common with paramiko. `said` is paramiko's error;
+    it shows which kind of algorithm is missing (key exchange, host key, cipher or MAC)."""
     offered: Any = paramiko.Transport  # Any: the stubs lack its preferences
     for word, keyword, name in _ALGORITHMS:
         if word in said:
@@ -174,7 +179,7 @@ def _offered(said: str) -> str:
 
 
 def ssh_copy_id_command(hop: Hop) -> str:
-    """Return the ssh-copy-id command that installs the user's key on the server."""
+    """Return the ssh-copy-id command that installs the user's key on the server `hop`, for messages."""
     user = f"{hop.user}@" if hop.user else ""
     if hop.proxy_for:
         # Only ssh itself knows the way there, by the name in ~/.ssh/config.

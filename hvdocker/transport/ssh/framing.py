@@ -19,8 +19,8 @@ _PLAIN = frozenset(range(0x20, 0x7F)) - set(b"'\\!")
 
 
 class Frame:
-    """The two marks of one command. The token is random, so that the command's own output cannot contain
-    them."""
+    """The two marks of one command: lines printed before and after its output. `token` is random, so that the
+    command's own output cannot contain the marks."""
 
     def __init__(self, token: str) -> None:
         self._token = token
@@ -28,13 +28,15 @@ class Frame:
         self.end = f"hvdocker-end-{token}\n".encode()
 
     def line(self, command: Command) -> bytes:
-        """Return the line that runs the command between its marks, for any login shell."""
+        """Return the line for the user's login shell that runs the command and prints the marks before and after its
+        output. It exits with the command's exit code. It works in any common login shell."""
         end = f"hvdocker-end-{self._token}"
         script = f"{self._start_marks()}; {command.line()}; code=$?; echo {end}; echo {end} >&2; exit $code"
         return login_shell_line(script)
 
     def open_line(self, command: Command) -> bytes:
-        """Return the line for a command without an end, such as a tunnel: only the first mark is printed."""
+        """Return the line for the login shell for a command that runs until it is closed, such as a tunnel. Only the
+        first mark is printed, because the command replaces the shell."""
         return login_shell_line(f"{self._start_marks()}; exec {command.line()}")
 
     def _start_marks(self) -> str:
@@ -42,15 +44,18 @@ class Frame:
         return f"echo {word}; echo {word} >&2"
 
     def errors(self, raw: bytes) -> bytes:
-        """Return what the command itself printed on standard error. Without the mark nothing is dropped: then
-        the shell did not run the command, and its words say why."""
+        """Return what the command itself printed on standard error. `raw` is all that arrived there.
+
+        If the first mark is missing, `raw` is returned unchanged: then the shell did not run the command, and `raw`
+        says why."""
         _, mark, own = raw.partition(self.start)
         return own.partition(self.end)[0] if mark else raw
 
 
 class FrameError(Exception):
-    """A mark is missing. `printed` is what the host printed instead of the first mark; None if the first mark
-    came and the last did not."""
+    """A mark of a frame is missing in the output of a command, so the output is not complete.
+
+    `printed` is what the host printed instead of the first mark; None if the first mark came and the last did not."""
 
     def __init__(self, printed: bytes | None) -> None:
         super().__init__("the output of a command has no frame")
@@ -58,7 +63,8 @@ class FrameError(Exception):
 
 
 def framed_output(frame: Frame, chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the output between the marks as it arrives. Raises FrameError at its end if a mark is missing."""
+    """Yield a command's output between the marks of `frame` as it arrives. `chunks` are the bytes that the host sends.
+    Raise FrameError at their end if a mark is missing."""
     incoming = iter(chunks)
     pending = _after_start(frame, incoming)
     while True:
@@ -82,12 +88,14 @@ def framed_output(frame: Frame, chunks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _begun_mark(mark: bytes, data: bytes) -> int:
-    """Return how many bytes at the end of the data may be the beginning of the mark."""
+    """Return how many bytes at the end of `data` may be the beginning of `mark`. These bytes are held back until more
+    data shows whether they are the mark."""
     return next((size for size in range(len(mark) - 1, 0, -1) if data.endswith(mark[:size])), 0)
 
 
 def _after_start(frame: Frame, incoming: Iterator[bytes]) -> bytes:
-    """Read up to the first mark and return what came after it."""
+    """Read chunks up to the first mark of the frame and return the bytes that came after it in the last chunk read.
+    Raise FrameError if the mark does not come."""
     noise = b""
     for chunk in incoming:
         noise += chunk
@@ -98,7 +106,7 @@ def _after_start(frame: Frame, incoming: Iterator[bytes]) -> bytes:
 
 
 def login_shell_line(script: str) -> bytes:
-    """Return a line that every common login shell (bash, zsh, dash, fish, csh) hands to `sh` unchanged.
+    """Return a line that makes every common login shell (bash, zsh, dash, fish, csh) run `script` in `sh` unchanged.
 
     The script may have bytes that are not UTF-8, as surrogate escapes."""
     encoded = "".join(

@@ -22,7 +22,8 @@ _OFFERED: Any = paramiko.Transport  # Any: the stubs lack its preferences
 
 
 class _Transport(ClosingTransport):
-    """Prefers the fast algorithms; everything else that paramiko offers stays available after them."""
+    """A paramiko transport that prefers the fast algorithms (aes128-gcm, curve25519). Everything else that paramiko
+    offers stays available after them."""
 
     _preferred_ciphers = tuple(sorted(_OFFERED._preferred_ciphers, key=lambda name: not name.startswith("aes128-gcm")))
     _preferred_kex = tuple(sorted(_OFFERED._preferred_kex, key=lambda name: not name.startswith("curve25519")))
@@ -35,7 +36,9 @@ class _Transport(ClosingTransport):
         super().__init__(monitored, **settings)
 
     def start_client(self, event: threading.Event | None = None, timeout: float | None = None) -> None:
-        """Do the handshake. Raises HandshakeTimeout if it is not finished after `timeout` seconds."""
+        """Do the handshake. Raise HandshakeTimeout if it is not finished after `timeout` seconds. The parameters are
+        those of paramiko's method: if `event` is given, return at once, and paramiko sets it at the end of the
+        handshake."""
         if timeout is not None:
             # Paramiko has two shorter limits, for the first line of the server and for the key exchange. When
             # they run out, it says that the server closed the connection, which is not true.
@@ -46,8 +49,8 @@ class _Transport(ClosingTransport):
 
 
 def transport_factory(known: frozenset[str]) -> Callable[..., paramiko.Transport]:
-    """Return a function that creates paramiko transports and prefers the host key types in `known`, so that the
-    host shows a key that known_hosts has."""
+    """Return a function with which paramiko creates its transports. They prefer the host key types in `known`, such as
+    `ssh-ed25519`, so that the host shows a key that known_hosts has."""
 
     def make(sock: Any, **settings: Any) -> paramiko.Transport:  # Any: as paramiko calls it
         transport = _Transport(sock, **settings)

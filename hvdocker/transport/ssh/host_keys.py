@@ -58,7 +58,8 @@ class KnownHosts:
         self._lock = threading.Lock()
 
     def about(self, entry: str, files: Iterable[Path]) -> list[KnownHostsLine]:
-        """Return the lines about `entry`, a host as known_hosts writes it: `gpu-a`, or `[gpu-a]:2222`."""
+        """Return the lines of the known_hosts `files` that are about `entry`, a host as known_hosts writes it:
+        `gpu-a`, or `[gpu-a]:2222`. A file that is missing has no lines."""
         return [line for path in files for line in self._read(path) if line.is_about(entry)]
 
     def _read(self, path: Path) -> tuple[KnownHostsLine, ...]:
@@ -82,8 +83,12 @@ class HostKeyPolicy(paramiko.MissingHostKeyPolicy):
         lines: Collection[KnownHostsLine],
         accepted: Collection[AcceptedKey] = (),
     ) -> None:
-        """`name` is the host in error messages, `entry` the host as known_hosts writes it. `lines` are those about
-        the host. A key that the user accepts is written to the file `known_hosts`."""
+        """`name` is the host in error messages, `entry` the host as known_hosts writes it (`[gpu-a]:2222`). `lines`
+        are the lines of known_hosts about the host. `accepted` are the keys that the user has accepted during this
+        command.
+
+        `known_hosts` is the file to which a key that the user accepts will be written; it becomes part of
+        UnknownHostKey."""
         self._name = name
         self._entry = entry
         self._known_hosts = known_hosts
@@ -146,7 +151,8 @@ class HostKeyPolicy(paramiko.MissingHostKeyPolicy):
 
 @dataclass(frozen=True)
 class _StoredKey:
-    """A key of known_hosts, for the error that names it."""
+    """A key of known_hosts in the form that paramiko's BadHostKeyException expects, for the key types that paramiko
+    does not know too."""
 
     line: KnownHostsLine
 
@@ -158,7 +164,8 @@ class _StoredKey:
 
 
 def fingerprint(key: bytes) -> str:
-    """Return the fingerprint of a public key as `ssh-keygen -l` prints it."""
+    """Return the fingerprint of a public key as `ssh-keygen -l` prints it (`SHA256:…`). `key` is the decoded key, not
+    base64."""
     digest = hashlib.sha256(key).digest()
     return "SHA256:" + base64.b64encode(digest).decode().rstrip("=")
 
@@ -191,8 +198,10 @@ def append_known_host(key: UnknownHostKey, path: Path) -> None:
 
 
 def _lines(path: Path) -> Iterator[KnownHostsLine]:
-    """Yield the lines of a file. A line without a readable key has a `fault`: OpenSSH passes over it, because it may
-    be about any other host. It may be of an old version of SSH, or have been cut off."""
+    """Yield the lines of a known_hosts file. Comments and lines with fewer than three words are skipped.
+
+    A line whose key cannot be read, because it is of an old version of SSH or was cut off, has a `fault` and is no
+    error: OpenSSH passes over it too, because it may be about any other host."""
     text = path.read_text(encoding="utf-8", errors="replace")
     for number, raw in enumerate(text.split("\n"), 1):
         words = raw.split()
@@ -207,7 +216,8 @@ def _lines(path: Path) -> Iterator[KnownHostsLine]:
 
 
 def _key(key_type: str, text: str) -> bytes | None:
-    """Return the key in base64 `text`, or None if it is no key of this type. A key begins with its type."""
+    """Return the key that `text` has in base64, or None if it is no key of the type `key_type`. The bytes of a key
+    begin with the name of its type."""
     try:
         key = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):

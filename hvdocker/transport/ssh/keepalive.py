@@ -84,7 +84,10 @@ class MonitoredConnection:
     is_sending: bool = False
 
     def judge(self, now: float, patience: KeepaliveTimes) -> Verdict:
-        """Return what to do now: nothing, send a request, or give the connection up."""
+        """Return what to do now: nothing, send a request, or give the connection up. `now` is a time of the monotonic
+        clock.
+
+        If a request is to be sent, the wait for its answer begins: `asked_at` is set to `now`."""
         received_at = self.transport.monitored_socket.received_at
         if self.asked_at is not None and received_at < self.asked_at:
             return Verdict.LOST if now - self.asked_at >= patience.no_answer_s else Verdict.FINE
@@ -92,7 +95,8 @@ class MonitoredConnection:
         return Verdict.FINE if self.asked_at is None else Verdict.ASK
 
     def restart_wait(self, now: float) -> None:
-        """Restart the wait for an answer: the host may have answered while this process was suspended."""
+        """Begin the wait for an answer again, if one is awaited. Called after this process was suspended, because the
+        host may have answered meanwhile."""
         if self.asked_at is not None:
             self.asked_at = now
 

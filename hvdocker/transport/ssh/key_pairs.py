@@ -39,7 +39,8 @@ def make_pair() -> SshKeyPair:
 
 
 def pair_from_private(text: str) -> SshKeyPair:
-    """Return the pair of an OpenSSH private key without a passphrase; ValueError if it is not ed25519."""
+    """Return the pair of an ed25519 private key in OpenSSH's text format. Raise ValueError if it is of another type,
+    and an error of the cryptography library if it has a passphrase or cannot be read."""
     key = serialization.load_ssh_private_key(text.encode(), password=None)
     if not isinstance(key, Ed25519PrivateKey):
         raise ValueError("not an ed25519 key")

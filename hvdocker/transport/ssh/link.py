@@ -36,9 +36,9 @@ _REFUSED = 2  # RFC 4254: nothing listens there; any other code means that this 
 
 @dataclass(frozen=True)
 class EngineAccess:
-    """How the SSH user reaches the engine that listens on `socket`: through a forwarded channel, or, with
-    `uses_cli`, through `docker system dial-stdio` on the host. `needs_sudo` means passwordless sudo. `has_cli`
-    says whether the host has the docker program."""
+    """How the SSH user reaches the engine that listens on `socket`: through a forwarded channel, or, with `uses_cli`,
+    through `docker system dial-stdio` on the host. `needs_sudo` means that the docker program needs `sudo`, without a
+    password. `has_cli` says whether the host has the docker program."""
 
     socket: str = "/var/run/docker.sock"
     uses_cli: bool = False
@@ -50,7 +50,8 @@ class SshLink:
     """A HostLink over SSH. In addition it knows the login, and how the engine is reached."""
 
     def __init__(self, host: Host, connection: Any, route: SshRoute) -> None:
-        """Use an open fabric connection. `connection` is `Any` because fabric has no types."""
+        """Use an open fabric connection to `host`. `route` has the connections to its jump hosts, which are closed
+        with the link. `connection` is `Any` because fabric has no types."""
         self.name = host.name
         self._host = host
         self._connection = connection
@@ -65,13 +66,13 @@ class SshLink:
 
     @property
     def login(self) -> str:
-        """The user and the key that the host accepted, for display."""
+        """The user and the key that the host accepted, for display, such as `kim, key /home/kim/.ssh/id_ed25519`."""
         return str(self._connection.connect_kwargs["auth_strategy"].accepted)
 
     @property
     def reached_at(self) -> str:
-        """The address and the port of the host, and the jump host in front of it. Empty if that is not known,
-        because a ProxyCommand makes the connection."""
+        """Where the host was reached, such as `10.0.0.5:22` or `10.0.0.5:22 through kim@jump:22`. Empty if that is not
+        known, because a ProxyCommand makes the connection."""
         hop = self._route.hop
         if hop is None or hop.proxy_for:
             return ""
@@ -83,14 +84,15 @@ class SshLink:
 
     @property
     def docker_argv(self) -> tuple[str, ...]:
-        """The docker command for this engine. The socket is named, because another docker context may be
-        current on the host, whose engine is another machine's."""
+        """The docker command for this engine, such as ("docker", "-H", "unix:///var/run/docker.sock"), with sudo if
+        the engine needs it. The socket is named, because the docker context that is current on the host may be the
+        engine of another machine."""
         docker = ("docker", "-H", f"unix://{self._access.socket}")
         return ("sudo", "-n", *docker) if self._access.needs_sudo else docker
 
     def use_engine(self, access: EngineAccess) -> bool:
-        """Use this access from now on; return whether it equals the current one. If not, the engine is
-        reopened on the next use."""
+        """Reach the engine by this access from now on. Return whether socket and way (`uses_cli`) are those used so
+        far. If not, the client is closed, and the next call of `engine` opens a new one."""
         is_same = (access.socket, access.uses_cli) == (self._access.socket, self._access.uses_cli)
         self._access = access
         if not is_same and self._engine is not None:
@@ -136,8 +138,11 @@ class SshLink:
         return CommandResult(command, code, b"".join(output), frame.errors(b"".join(errors)))
 
     def _raise_if_not_run(self, command: Command, missing: FrameError, code: int, errors: bytes) -> None:
-        """Raise an error if the login shell did not run the command, or if its output was cut off although it
-        succeeded. A command that was killed has no last mark; its exit code says so."""
+        """Raise HostUnfit if the login shell did not run the command, and HvdockerError if the output was cut off
+        although the command succeeded. Called if a mark of the frame is missing in the output (`missing`).
+
+        Return if the command failed after it began: a command that was killed prints no last mark, and its exit `code`
+        says so. `errors` is what arrived on standard error."""
         if missing.printed is None:
             if code != 0:
                 return
@@ -184,7 +189,8 @@ class SshLink:
         return self._engine
 
     def _open_engine(self) -> APIClient:
-        """Open the engine's API. HostUnfit means that the SSH connection is alive but no engine answers."""
+        """Return a new client of the engine's API. Raise HostUnfit if the SSH connection is alive but no engine
+        answers. If the connection is lost, the exception of paramiko or requests is raised."""
         from requests.exceptions import RequestException
 
         from hvdocker.transport.docker_api import engine_client
@@ -257,7 +263,8 @@ class SshLink:
         return self._dial_through_cli()
 
     def _dial_through_cli(self) -> HostChannel:
-        """Open a channel to the engine through the docker program on the host."""
+        """Return a channel to the engine through `docker system dial-stdio` on the host. Used if sshd forbids a
+        channel to the engine's socket. Raise ChannelException if the host did not run the program."""
         frame = _new_frame()
         channel = self._exec(frame.open_line(Command((*self.docker_argv, "system", "dial-stdio"))), COMMAND_TIMEOUT_S)
         printed = b""
@@ -270,7 +277,10 @@ class SshLink:
 
 
 def open_ssh(host: Host, credentials: Credentials | None = None) -> SshLink:
-    """Connect to a host. Raises HostUnreachable with the failed phase, a command to try by hand and a fix."""
+    """Connect to a host and return the link. Raise HostUnreachable with the failed phase, a command to try by hand and
+    a fix.
+
+    `credentials` are shared by all hosts of a command; None makes new ones for this host only."""
     route = SshRoute(credentials or Credentials())
     try:
         with connecting(host.name, lambda: route.hop, TCP_TIMEOUT_S):

@@ -22,8 +22,8 @@ class QuickSocket(socket.socket):
 
 
 def connect(host: str, port: int, timeout_s: float) -> QuickSocket:
-    """Try the addresses of the host in turn, as OpenSSH does, and return a socket connected to the first that
-    answers. Raise the last error if no address answers."""
+    """Try the addresses of the host in turn, as OpenSSH does, and return a socket connected to the first that answers.
+    `timeout_s` is the limit of each try. Raise the last error if no address answers."""
     last: OSError | None = None
     for family, kind, protocol, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
         wire = QuickSocket(family, kind, protocol)

@@ -1,5 +1,5 @@
-"""The program `check`: its command line, and the checks that an sshd responds and that this container can log
-in to others."""
+"""The program `check`: its command line, and the checks `sshd` (an SSH server responds) and `mesh` (this container can
+log in to other hosts)."""
 
 import json
 import socket
@@ -21,9 +21,9 @@ USAGE = (
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the check that the arguments name, and return the exit code. `sshd`, `mesh` and `gone` return 0 on
-    success, else 1. `listen`, `pairs` and `bandwidth` print their results as JSON and return 0 whatever they find.
-    Wrong arguments return 2."""
+    """Run the check that `arguments` name, such as `sshd 10.0.0.2 2222 30`, and return the exit code. `sshd`, `mesh`
+    and `gone` return 0 on success, else 1. `listen`, `pairs` and `bandwidth` print their results as JSON and return 0
+    whatever they find. Wrong arguments print USAGE and return 2."""
     if len(arguments) == 4 and arguments[0] == "sshd":
         return check_sshd(arguments[1], int(arguments[2]), float(arguments[3]))
     if len(arguments) > 1 and arguments[0] == "mesh":
@@ -37,15 +37,17 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def run_doctor_check(what: str, order: str) -> int:
-    """Run one of the checks that only `doctor` uses: `listen`, `pairs` or `bandwidth`. `order` is its JSON
-    argument. Their modules are imported only here, when they are needed."""
+    """Run a check that only `doctor` uses, and return its exit code. `what` is its name: `listen`, `pairs` or
+    `bandwidth`. `order` is its JSON argument. The modules of these checks are imported only here, when they are
+    needed."""
     from inside.checks import listen, pairs
 
     return {"listen": listen.main, "pairs": pairs.main, "bandwidth": pairs.bandwidth}[what](order)
 
 
 def check_sshd(address: str, port: int, seconds: float) -> int:
-    """Wait up to `seconds` until an SSH server at address:port sends its banner; return the exit code."""
+    """Wait up to `seconds` until an SSH server at address:port sends its banner; return 0 as soon as it does.
+    Otherwise print the reason to stderr and return 1."""
     deadline = time.monotonic() + seconds
     while True:
         error = banner_error(address, port, max(0.2, min(2.0, deadline - time.monotonic())))
@@ -58,7 +60,8 @@ def check_sshd(address: str, port: int, seconds: float) -> int:
 
 
 def banner_error(address: str, port: int, timeout_s: float) -> str | None:
-    """Return None if an SSH server at address:port sends its banner, else the reason why it does not."""
+    """Connect once to address:port. Return None if an SSH server there sends its banner, else the reason why not.
+    `timeout_s` limits the connection, and then the wait for the banner."""
     try:
         with socket.create_connection((address, port), timeout_s) as link:
             link.settimeout(timeout_s)
@@ -71,8 +74,8 @@ def banner_error(address: str, port: int, timeout_s: float) -> str | None:
 
 
 def check_mesh(aliases: Sequence[str]) -> int:
-    """Log in to every alias (a host's name in the SSH configuration). Print a JSON object that maps each alias to
-    null, or to the last lines of the error. Return the exit code."""
+    """Log in to every alias (a host's name in the SSH configuration), many at the same time. Print a JSON object that
+    maps each alias to null if the login works, else to its error text. Return 0 if all logins work, else 1."""
     with ThreadPoolExecutor(AT_ONCE) as pool:
         errors: dict[str, str | None] = dict(zip(aliases, pool.map(login_error, aliases), strict=True))
     print(json.dumps(errors))
@@ -80,7 +83,8 @@ def check_mesh(aliases: Sequence[str]) -> int:
 
 
 def login_error(alias: str) -> str | None:
-    """Return None if `ssh alias true` works, else the last lines of its error output."""
+    """Return None if `ssh ALIAS true` works. Otherwise return the last lines of its error output, or a text that says
+    that it took longer than MESH_TIMEOUT_S. `alias` is a host's name in the SSH configuration."""
     command = [str(paths.BIN / "ssh"), "-o", "BatchMode=yes", "-o", "ConnectTimeout=5", alias, "true"]
     try:
         done = subprocess.run(
@@ -94,6 +98,6 @@ def login_error(alias: str) -> str | None:
 
 
 def last_lines(output: bytes, count: int = 3) -> str:
-    """Return the last `count` lines of the output, blank lines left out."""
+    """Return the last `count` lines of a command's output as text; blank lines are skipped and not counted."""
     lines = output.decode("utf-8", "replace").split("\n")
     return "\n".join([line.rstrip("\r") for line in lines if line.strip()][-count:])

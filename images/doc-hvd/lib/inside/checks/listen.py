@@ -1,6 +1,6 @@
-"""`check listen`: opens three TCP ports and one UDP port on the training address, for `check pairs` on other
-hosts. It serves only clients that send the token. The command ends once the ports are open; a background process
-serves them until its time is over or it is killed."""
+"""`check listen`: opens three TCP ports and one UDP port on the training address, for `check pairs` on other hosts. It
+serves only clients that send the token, a text that the controller gives to both sides. The command ends once the
+ports are open; a background process serves them until its time is over or it is killed."""
 
 import json
 import os
@@ -33,9 +33,12 @@ class OpenSockets(NamedTuple):
 
 
 def main(text: str) -> int:
-    """Run `check listen`. `text` is JSON: {address, token, seconds, sshd: a port or null}. Prints JSON: {tcp, udp,
-    interface, mtu, pid, sshd}, or {error}. `tcp` and `udp` are the open ports, `pid` is the background process. If
-    a port was given, `sshd` is null if the worker's own sshd sends its banner there, else the reason why not."""
+    """Run `check listen`; always return 0. `text` is JSON: {address: the address to listen on, token: the text that
+    clients have to send, seconds: how long to serve, sshd: a port or null}.
+
+    Prints JSON: {tcp: three ports, udp: a port, interface, mtu, pid: the background process, sshd}, or {error} if the
+    ports cannot be opened. `sshd` is the reason why the worker's sshd sends no banner on the given port. It is null if
+    the banner came, or if no port was given."""
     order: Mapping[str, Any] = json.loads(text)  # Any: JSON
     address = order["address"]
     try:
@@ -55,7 +58,8 @@ def main(text: str) -> int:
 
 
 def open_sockets(address: str) -> OpenSockets:
-    """Open the TCP ports and the UDP port on `address`. Raises OSError."""
+    """Open three TCP ports and one UDP port on `address`, an IPv4 address of this host. Raises OSError if a port
+    cannot be opened."""
     tcp = [listen_on(address, 0), *(listen_on_random_port(address) for _ in range(RANDOM_PORTS))]
     udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     udp.bind((address, 0))
@@ -63,7 +67,8 @@ def open_sockets(address: str) -> OpenSockets:
 
 
 def listen_on_random_port(address: str) -> socket.socket:
-    """Listen on a random free port in RANDOM_PORT_RANGE. After TRIES collisions, the kernel chooses the port."""
+    """Return a socket that listens on a random free port in RANDOM_PORT_RANGE. After TRIES ports that could not be
+    opened, the kernel chooses the port. Raises OSError if that fails too."""
     for _ in range(TRIES):
         with suppress(OSError):
             return listen_on(address, random.randint(*RANDOM_PORT_RANGE))
@@ -71,8 +76,9 @@ def listen_on_random_port(address: str) -> socket.socket:
 
 
 def listen_on(address: str, port: int) -> socket.socket:
-    """Return a socket that listens on the port (0: the kernel chooses one). SO_REUSEADDR is not set, so a port
-    that was in use a moment ago does not count as free. Raises OSError."""
+    """Return a socket that listens on `port` of `address`. For port 0 the kernel chooses a free port. SO_REUSEADDR is
+    not set, so a port that was in use a moment ago does not count as free. Raises OSError, for example if the port is
+    in use."""
     made = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     try:
         made.bind((address, port))
@@ -84,8 +90,9 @@ def listen_on(address: str, port: int) -> socket.socket:
 
 
 def describe_sockets(address: str, doors: OpenSockets) -> dict[str, Any]:
-    """Return the open ports, the interface of `address` and its MTU, for the answer of `check listen`. Values are
-    `Any` because they are written as JSON."""
+    """Return {tcp, udp, interface, mtu} for the answer of `check listen`: the numbers of the open ports, and the
+    interface that has `address` with its MTU (both None if there is none). Values are `Any` because they are written
+    as JSON."""
     interface = interface_of(address)
     return {
         "tcp": [door.getsockname()[1] for door in doors.tcp],
@@ -96,9 +103,9 @@ def describe_sockets(address: str, doors: OpenSockets) -> dict[str, Any]:
 
 
 def own_sshd_error(address: str, port: int) -> str | None:
-    """Wait up to SSHD_WAIT_S until the sshd on this host sends its banner; return None, or the reason why it does
-    not. The wait is needed because peers log in as soon as they know the ports, and the sshd may still be
-    starting."""
+    """Wait up to SSHD_WAIT_S until the sshd of this host's worker sends its banner at address:port. Return None if it
+    does, else the reason why not. The wait is needed because peers log in as soon as they know the ports, and the sshd
+    may still be starting."""
     deadline = time.monotonic() + SSHD_WAIT_S
     while (error := banner_error(address, port, 2.0)) and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -106,8 +113,9 @@ def own_sshd_error(address: str, port: int) -> str | None:
 
 
 def detach() -> None:
-    """Start a new session and replace the standard streams by /dev/null. The caller of `check listen` waits until
-    these streams are closed, so the background process must not keep them."""
+    """Detach the background process of `check listen` from its caller: start a new session, and replace the standard
+    streams by /dev/null. The caller waits until these streams are closed, so the background process must not keep
+    them."""
     os.setsid()
     null = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
@@ -115,7 +123,8 @@ def detach() -> None:
 
 
 def serve(doors: OpenSockets, token: str, seconds: float) -> None:
-    """Serve all ports, each in its own thread, for `seconds`."""
+    """Serve all ports of `doors`, each in its own thread, and return after `seconds`. Clients that do not send `token`
+    are not served."""
     for door in doors.tcp:
         threading.Thread(target=accept_connections, args=(door, token.encode()), daemon=True).start()
     threading.Thread(target=acknowledge_datagrams, args=(doors.udp, token.encode()), daemon=True).start()
@@ -123,7 +132,8 @@ def serve(doors: OpenSockets, token: str, seconds: float) -> None:
 
 
 def accept_connections(door: socket.socket, token: bytes) -> None:
-    """Accept connections without end, and serve each in its own thread."""
+    """Accept connections on the listening socket `door` without end, and serve each in its own thread. `token` is the
+    text that a client has to send first."""
     while True:
         with suppress(OSError):
             visitor, _ = door.accept()
@@ -131,8 +141,9 @@ def accept_connections(door: socket.socket, token: bytes) -> None:
 
 
 def serve_connection(visitor: socket.socket, token: bytes) -> None:
-    """Serve one connection by its first line. `TOKEN echo` sends all further bytes back; `TOKEN sink SECONDS`
-    counts them. Any other first line closes the connection."""
+    """Serve one connection (`visitor`) as its first line says. After `TOKEN echo`, all further bytes are sent back.
+    After `TOKEN sink SECONDS`, the bytes of that many seconds are counted and the count is sent back. After any other
+    first line the connection is closed."""
     with visitor, suppress(OSError, ValueError):
         visitor.settimeout(IDLE_S)
         visitor.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -147,7 +158,8 @@ def serve_connection(visitor: socket.socket, token: bytes) -> None:
 
 
 def read_line(visitor: socket.socket) -> bytes:
-    """Read one line byte by byte, so that the bytes after it stay in the socket for the next reader."""
+    """Read one line byte by byte, so that the bytes after it stay in the socket for the next reader. The line is
+    returned unfinished if the connection ends or MAX_LINE_BYTES are reached."""
     line = b""
     while not line.endswith(b"\n") and len(line) < MAX_LINE_BYTES:
         byte = visitor.recv(1)
@@ -158,8 +170,8 @@ def read_line(visitor: socket.socket) -> bytes:
 
 
 def count_received(visitor: socket.socket, seconds: float) -> None:
-    """Count the bytes that arrive within `seconds`, and send the count back as a JSON line. Then discard what is
-    still on its way."""
+    """Count the bytes that arrive within `seconds`, and send {bytes, seconds} back as a JSON line, with the time that
+    was measured. Then read and discard the bytes that still arrive."""
     buffer = bytearray(1 << 20)
     count, began = visitor.recv_into(buffer), time.monotonic()
     spent = 0.0
@@ -172,8 +184,8 @@ def count_received(visitor: socket.socket, seconds: float) -> None:
 
 
 def acknowledge_datagrams(door: socket.socket, token: bytes) -> None:
-    """Answer each datagram that starts with the token by its size. The answer is short whatever the size was, so
-    only the path to this host is measured."""
+    """Answer each datagram that starts with the token by its size (`TOKEN SIZE`), without end; ignore all others. The
+    answer is short whatever the size was, so only the path to this host is measured."""
     while True:
         with suppress(OSError):
             data, sender = door.recvfrom(1 << 16)

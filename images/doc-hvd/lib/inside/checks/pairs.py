@@ -30,10 +30,11 @@ Json = dict[str, Any]  # Any: JSON
 
 
 class ProbeSource:
-    """The local end of all probes: the training address of this host, the MTU of its interface, and the timeout."""
+    """The local end of all probes: the training address of this host, the MTU of the interface that has this address
+    (1500 if there is none), and the timeout of a connection or answer."""
 
     def __init__(self, order: Mapping[str, Any]) -> None:
-        """Take the address and the timeout from `order`, the argument of the check. Values are `Any` because they
+        """Take `address` and `timeout_s` from `order`, the JSON argument of the check. Values are `Any` because they
         come from parsed JSON."""
         self.address: str = order["address"]
         self.timeout_s: float = order["timeout_s"]
@@ -41,7 +42,8 @@ class ProbeSource:
         self.mtu = link_mtu(interface) if interface else 1500
 
     def dial(self, address: str, port: int, greeting: bytes = b"") -> socket.socket:
-        """Connect to a peer from the training address, as training does, and send `greeting`. Raises OSError."""
+        """Connect to a peer from the training address, as training does, send `greeting`, and return the socket.
+        Raises OSError if the peer cannot be reached within the timeout."""
         made = socket.create_connection((address, port), self.timeout_s, (self.address, 0))
         made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         made.sendall(greeting)
@@ -49,8 +51,10 @@ class ProbeSource:
 
 
 def main(text: str) -> int:
-    """Run `check pairs`. `text` is JSON: {address, timeout_s, peers: [{name, address, token, tcp, udp, ssh: {port,
-    login} or null}]}. Prints JSON that maps the name of each peer to its results."""
+    """Run `check pairs`; always return 0. `text` is JSON: {address, timeout_s, peers: [{name, address, token, tcp,
+    udp, ssh: {port, login} or null}]}. The ports are those that `check listen` opened on the peer. `login` says
+    whether to try an SSH login too. Prints JSON that maps the name of each peer to the result of `probe_peer`, with
+    the round trip time as `trip_s`."""
     order = json.loads(text)
     start, peers = ProbeSource(order), order["peers"]
     with ThreadPoolExecutor(AT_ONCE) as pool:
@@ -64,8 +68,10 @@ def main(text: str) -> int:
 
 
 def probe_peer(start: ProbeSource, peer: Json) -> Json:
-    """Probe one peer in parallel: the SSH port of its worker, the TCP ports of its `check listen`, and the path
-    MTU. Returns {ssh, tcp, mtu}, where a problem of None means success."""
+    """Probe one peer (an item of `peers`, see `main`), all in parallel: the SSH port of its worker, the TCP ports of
+    its `check listen`, and the path MTU. Returns {ssh: a problem, tcp: [{port, problem}], mtu}. A problem of None
+    means success, or that `ssh` was not asked for. `mtu` is the result of `path_mtu` with the own interface's MTU as
+    `link`. If the path MTU was not found, `mtu` also has the result of `bulk_error` as `bulk`."""
     with ThreadPoolExecutor(2 + len(peer["tcp"])) as pool:
         ssh = pool.submit(ssh_error, start, peer) if peer["ssh"] else None
         ports = {port: pool.submit(port_error, start, peer, port) for port in peer["tcp"]}
@@ -82,12 +88,14 @@ def probe_peer(start: ProbeSource, peer: Json) -> Json:
 
 
 def problem(kind: str, words: str) -> Json:
-    """Return a problem as a JSON object: `kind` is for programs, `words` are for the user."""
+    """Return a problem as a JSON object. `kind` is a word for programs, such as `timeout` or `refused`; `words` is a
+    message for the user."""
     return {"kind": kind, "words": words}
 
 
 def os_error_problem(error: OSError, timeout_s: float) -> Json:
-    """Return the error of a failed connection as a problem."""
+    """Return the error of a failed connection as a problem (see `problem`). `timeout_s` is the limit that the message
+    of a timeout names. An errno that is not in PROBLEM_KINDS has the kind `other`."""
     if isinstance(error, TimeoutError):
         return problem("timeout", f"timed out after {timeout_s:g} s")
     number = error.errno or 0
@@ -95,7 +103,8 @@ def os_error_problem(error: OSError, timeout_s: float) -> Json:
 
 
 def port_error(start: ProbeSource, peer: Json, port: int) -> Json | None:
-    """Return None if the `check listen` of the peer answers on that port, else the problem."""
+    """Return None if `check listen` of the peer sends a greeting back on this TCP port. Otherwise return the problem:
+    no connection, no answer in time, or another program that answers."""
     hello = b"hello"
     try:
         with start.dial(peer["address"], port, f"{peer['token']} echo\n".encode() + hello) as line:
@@ -109,8 +118,8 @@ def port_error(start: ProbeSource, peer: Json, port: int) -> Json | None:
 
 
 def ssh_error(start: ProbeSource, peer: Json) -> Json | None:
-    """Return None if the SSH port of the peer's worker sends a banner and, if `login` is set, accepts a login;
-    else the problem."""
+    """Return None if the SSH port of the peer's worker sends a banner and, if `login` of `peer["ssh"]` is true, also
+    accepts a login. Otherwise return the problem."""
     try:
         with start.dial(peer["address"], peer["ssh"]["port"]) as line:
             said = line.recv(4, socket.MSG_WAITALL)
@@ -123,13 +132,14 @@ def ssh_error(start: ProbeSource, peer: Json) -> Json | None:
 
 
 def first_open_port(found: Json) -> int | None:
-    """Return the first TCP port of a peer that answered, or None. `found` are the results of `probe_peer`."""
+    """Return the first TCP port of a peer that answered, or None if none did. `found` is the result of
+    `probe_peer`."""
     return next((one["port"] for one in found["tcp"] if one["problem"] is None), None)
 
 
 def round_trip_s(start: ProbeSource, peer: Json, found: Json) -> float | None:
     """Return the shortest of several round trips of one byte to a peer, in seconds. None if no port of the peer is
-    open or the connection fails. `found` are the results of `probe_peer`."""
+    open or the connection fails. `found` is the result of `probe_peer`, which says which port is open."""
     port = first_open_port(found)
     if port is None:
         return None
@@ -148,9 +158,9 @@ def round_trip_s(start: ProbeSource, peer: Json, found: Json) -> float | None:
 
 
 def bulk_error(start: ProbeSource, peer: Json, found: Json) -> str | None:
-    """Return None if BULK_BYTES sent over TCP, in full packets, all arrive; else the reason why not. This replaces
-    the MTU probe if datagrams get no answer, for example because UDP is blocked. Returns None too if no port of
-    the peer is open."""
+    """Send BULK_BYTES over TCP, in full packets. Return None if all arrive, else the reason why not. This replaces the
+    MTU probe if datagrams get no answer, for example because UDP is blocked. Returns None too if no port of the peer
+    is open. `found` is the result of `probe_peer`."""
     port = first_open_port(found)
     if port is None:
         return None
@@ -165,8 +175,9 @@ def bulk_error(start: ProbeSource, peer: Json, found: Json) -> str | None:
 
 
 def bandwidth(text: str) -> int:
-    """Run `check bandwidth`. `text` is JSON: {address, timeout_s, seconds, peer}. Prints {bytes, seconds} as
-    counted by the peer, or {error}."""
+    """Run `check bandwidth`, which sends as much as possible to one peer; always return 0. `text` is JSON: {address,
+    timeout_s, seconds: how long to send, peer: an item of `peers` as in `main`}. Prints {bytes, seconds} as counted by
+    the peer, or {error} if the peer cannot be reached."""
     order = json.loads(text)
     start, peer, seconds = ProbeSource(order), order["peer"], order["seconds"]
     found = {"tcp": [{"port": port, "problem": port_error(start, peer, port)} for port in peer["tcp"][:1]]}
@@ -182,8 +193,9 @@ def bandwidth(text: str) -> int:
 
 
 def send_for(start: ProbeSource, peer: Json, port: int, seconds: float) -> Json:
-    """Send as much as one connection takes within `seconds`; return {bytes, seconds} as counted by the peer.
-    Raises OSError or ValueError."""
+    """Send as much as one TCP connection takes within `seconds`; return {bytes, seconds} as counted by the peer.
+    `port` is a port of the peer's `check listen`. Raises OSError if the connection fails, ValueError if the peer's
+    answer is no JSON object."""
     data = memoryview(bytes(1 << 20))
     with start.dial(peer["address"], port, f"{peer['token']} sink {seconds:g}\n".encode()) as line:
         deadline = time.monotonic() + seconds

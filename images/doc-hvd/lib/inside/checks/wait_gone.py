@@ -1,4 +1,5 @@
-"""Waits until the ranks of a job in this container have ended. The rank registry lists them."""
+"""Waits until the ranks of a job in this container have ended. The rank registry (`protocol/rank_registry.py`) lists
+the ranks that run."""
 
 import time
 from pathlib import Path
@@ -10,8 +11,9 @@ POLL_S = 0.1
 
 
 def wait_gone(job: str, seconds: float, run: Path = paths.RUN) -> bool:
-    """Wait until no rank of the job runs in this container. A rank counts as running until its rank wrapper has
-    ended too, which writes its log and record. Returns False if a rank still runs after `seconds`."""
+    """Wait until no rank of the job runs in this container. A rank counts as running until its rank wrapper has ended
+    too, which writes its log and record. Returns True as soon as no rank runs, False if a rank still runs after
+    `seconds`. `job` is the job's name, `run` the folder /run/hvdocker."""
     deadline = time.monotonic() + seconds
     while any(is_alive(entry.pid) or is_alive(entry.wrapper) for entry in registered_ranks(job, run)):
         if time.monotonic() >= deadline:
@@ -21,7 +23,7 @@ def wait_gone(job: str, seconds: float, run: Path = paths.RUN) -> bool:
 
 
 def is_alive(pid: int) -> bool:
-    """Return whether the process exists and is no zombie."""
+    """Return whether a process with this id exists and has not ended. A zombie counts as ended."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except (OSError, IndexError):

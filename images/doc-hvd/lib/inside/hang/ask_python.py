@@ -15,8 +15,9 @@ QUIET_S = 0.1
 
 
 def request_stacks(pid: int, folder: Path, limit_s: float = ANSWER_S) -> tuple[str, str]:
-    """Return the stacks of a process and an empty string. If there are no stacks, return an empty string and
-    the reason. The process writes its stacks to `folder`, into a file that is named after its pid."""
+    """Return the stacks of a Python process and an empty string. If there are no stacks, return an empty string and
+    the reason. The process writes its stacks to `folder`, into a file that is named after its pid. `limit_s` limits
+    the wait for this file to grow."""
     file = folder / str(pid)
     if not catches_signal(pid, SIGNAL):
         return "", "it listens to none"
@@ -32,9 +33,9 @@ def request_stacks(pid: int, folder: Path, limit_s: float = ANSWER_S) -> tuple[s
 
 
 def has_file_open(pid: int, file: Path, proc: Path = PROC) -> bool:
-    """Return whether a process has the file for its stacks open. If the program has closed this descriptor,
-    its number may belong to another file by now, and the signal handler would write the stacks into that
-    file. If /proc may not be read, return whether the file exists."""
+    """Return whether a process has the file for its stacks open. If the program has closed this descriptor, its number
+    may belong to another file by now, and the signal handler would write the stacks into that file. If /proc may not
+    be read, return whether the file exists. Return False if the process is gone."""
     try:
         return any(link.resolve() == file.resolve() for link in (proc / str(pid) / "fd").iterdir())
     except PermissionError:
@@ -44,7 +45,8 @@ def has_file_open(pid: int, file: Path, proc: Path = PROC) -> bool:
 
 
 def read_growth(file: Path, before: int, limit_s: float) -> str:
-    """Return what is appended to the file from now on, until it stops growing or the limit is reached."""
+    """Return what was appended to the file after its first `before` bytes. Wait until something was appended and the
+    file has stopped growing, but at most `limit_s` seconds. Return an empty string if nothing was appended."""
     deadline, size, quiet_since = time.monotonic() + limit_s, before, time.monotonic()
     while (now := time.monotonic()) < deadline:
         fresh = file.stat().st_size

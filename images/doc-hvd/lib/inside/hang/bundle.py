@@ -24,15 +24,17 @@ MAX_BUNDLES = 10
 
 
 def start_collecting(loop: Loop, layout: Layout, job: str, head: str, hosts: Collection[str]) -> ParallelCommands:
-    """Start the program `bin/stacks` on all `hosts` at the same time: directly on the head, over ssh on the
-    others. The caller waits for the result."""
+    """Start the program `bin/stacks` for `job` on all `hosts` at the same time: directly on the head, over ssh on the
+    others. The commands run on the event loop for at most COLLECT_S seconds. The caller waits until `is_done` of the
+    result, then reads its `outputs`."""
     words = [str(layout.bin / "stacks"), job]
     commands = {host: words if host == head else layout.ssh(host, shlex.join(words)) for host in hosts}
     return ParallelCommands(loop, commands, COLLECT_S)
 
 
 def parse_answers(outputs: Mapping[str, bytes]) -> Answers:
-    """Parse the output of `bin/stacks` of every host. A host that gave no valid answer maps to None."""
+    """Return the parsed JSON that `bin/stacks` printed on each host. `outputs` maps the host to the printed bytes. A
+    host that gave no valid answer maps to None."""
     return {host: parse_answer(output) for host, output in outputs.items()}
 
 
@@ -45,8 +47,9 @@ def parse_answer(output: bytes) -> Mapping[str, Any] | None:  # Any: JSON
 
 
 def rank_stacks(living: Sequence[tuple[int, str]], answers: Answers) -> list[RankStack]:
-    """Return one RankStack for every rank in `living` (number and host). If there is no stack, for example
-    because the host did not answer, its `trouble` says why."""
+    """Return one RankStack for every rank in `living`, which has the number and the host of each running rank.
+    `answers` is from `parse_answers`. If a rank has no stack, for example because its host did not answer, the field
+    `trouble` of its RankStack says why."""
     return [rank_stack(rank, host, answers.get(host)) for rank, host in living]
 
 
@@ -59,8 +62,9 @@ def rank_stack(rank: int, host: str, answer: Mapping[str, Any] | None) -> RankSt
 
 
 def summary(stacks: Sequence[RankStack], odd: OddRank | None) -> list[str]:
-    """Return the lines that describe a hang to the user and in the bundle's summary.txt: one line for each
-    rank, then one about the odd rank."""
+    """Return the lines that describe a hang to the user and in the bundle's summary.txt: one line for each rank, then
+    one about the odd rank (the rank that the others probably wait for). If `odd` is None, that line says that no rank
+    stands out."""
     lines = [str(stack) for stack in stacks] or ["no rank is left"]
     if odd is None:
         return [*lines, "no rank stands out"]
@@ -68,9 +72,9 @@ def summary(stacks: Sequence[RankStack], odd: OddRank | None) -> list[str]:
 
 
 def write_bundle(logs: Path, answers: Answers, lines: Sequence[str]) -> str:
-    """Write the answers of all hosts and the summary `lines` to the next free folder hang-<n>. If all
-    MAX_BUNDLES folders exist, the last folder is written again. Return the folder's name, or an empty string
-    if writing failed."""
+    """Write the answers of all hosts and the summary `lines` to the next free folder hang-<n> in `logs`, the job's
+    folder for logs. If all MAX_BUNDLES folders exist, the last folder is written again. Return the folder's name, or
+    an empty string if writing failed."""
     try:
         folder = next_folder(logs)
         for host, answer in answers.items():

@@ -12,7 +12,7 @@ DUMP_FRAME = re.compile(r'\s+File "(?P<file>[^"]*)", line (?P<line>\d+|\?\?\?) i
 
 @dataclass(frozen=True)
 class Frame:
-    """One call on a stack."""
+    """One call on a Python stack: the function, its file, and the line that it is at. `line` is 0 if unknown."""
 
     function: str
     file: str
@@ -23,7 +23,9 @@ class Frame:
 
 
 def main_frames(text: str) -> tuple[Frame, ...]:
-    """Return the calls of the main thread, innermost first; empty if the text has no stack."""
+    """Return the calls of the main thread, innermost first; empty if the text has no stack. `text` is the output of
+    py-spy or faulthandler for one process. If no thread is marked as the main thread, the last one in the text is
+    taken."""
     threads: list[tuple[bool, list[Frame]]] = []
     for line in text.splitlines():
         dumped, spied = DUMP_THREAD.match(line), PY_SPY_THREAD.fullmatch(line)

@@ -19,8 +19,9 @@ BeatKey = tuple[int, str]
 
 
 class IdleTimer:
-    """Measures how long no rank has written or worked. `since` is the time of the last line or use of the
-    processor, on the clock of the `now` that callers pass."""
+    """Measures how long no rank has written or worked. `since` is the time of the last line or use of the processor.
+    `missing` are the ranks that Horovod's stall warning says it waits for. Callers pass the time as `now`, always from
+    the same clock."""
 
     def __init__(self, now: float) -> None:
         self.since = now
@@ -32,20 +33,22 @@ class IdleTimer:
         self._worked: dict[BeatKey, tuple[float, float]] = {}
 
     def end(self, now: float) -> None:
-        """Reset the timer, because a rank is at work or because the silence has a known reason."""
+        """End the silence: set `since` to `now` and clear `missing`. Called when a rank is at work, or when the
+        silence has a known reason and is no hang."""
         self.since = now
         self.missing.clear()
 
     def note_line(self, rank: int, line: str, now: float) -> None:
-        """Note a line of a rank. Horovod's own stall warnings do not reset the timer."""
+        """Note a line that a rank wrote. It resets the timer, unless it belongs to one of Horovod's own stall
+        warnings."""
         if self._is_stall(rank, line):
             self._stall_bytes[rank] = self._stall_bytes.get(rank, 0) + len(line.encode()) + 1
         else:
             self.end(now)
 
     def beat(self, mark: Mark, now: float) -> None:
-        """Note a heartbeat of a rank: a message with the CPU time used and the bytes written so far. Reset
-        the timer if either has grown enough since the last heartbeat."""
+        """Note a heartbeat of a rank: a mark with the CPU time used and the bytes written so far. Reset the timer if
+        either has grown enough since the last heartbeat. A mark without these values is ignored."""
         try:
             key = (int(mark["rank"]), str(mark["host"]))
             # `work_s` is CPU time without Horovod's background threads, which never rest. A mark without it has
@@ -58,9 +61,9 @@ class IdleTimer:
             self.end(now)
 
     def _has_said(self, key: BeatKey, said: int) -> bool:
-        """Return whether the rank has written more since its last heartbeat. `said`: the bytes that it has
-        written so far. Unfinished lines count; Horovod's stall warnings do not. A heartbeat may arrive before
-        the stall warning whose bytes it includes, so the highest count is kept."""
+        """Return whether the rank has written more since its last heartbeat. `key`: the rank and its host. `said`: the
+        bytes that it has written so far. Unfinished lines count; Horovod's stall warnings do not. A heartbeat may
+        arrive before the stall warning whose bytes it includes, so the highest count is kept."""
         own = said - self._stall_bytes.get(key[0], 0)
         before = self._said.get(key)
         self._said[key] = max(own, before or 0)

@@ -46,8 +46,9 @@ class OddRank:
 
 
 def odd_rank(stacks: Sequence[RankStack], missing: Collection[int] = ()) -> OddRank | None:
-    """Return the rank that the others probably wait for, or None if no rank stands out. `missing`: the ranks
-    that Horovod's stall warning says it waits for."""
+    """Return the rank that the others probably wait for, or None if no rank stands out. `stacks` has one entry for
+    each running rank. `missing`: the ranks that Horovod's stall warning says it waits for (empty: there was no
+    warning, or its rank numbers cannot be used)."""
     silent = [stack for stack in stacks if not stack.frames]
     if silent:
         return as_odd_rank(silent[0], silent[0].trouble) if len(silent) < len(stacks) else None
@@ -74,7 +75,8 @@ def by_majority(stacks: Sequence[RankStack]) -> OddRank | None:
 
 
 def by_collective(stacks: Sequence[RankStack]) -> OddRank | None:
-    """Return a rank that is in no collective operation while another is."""
+    """Return a rank that is in no collective operation (an operation in which ranks wait for each other, such as
+    allreduce) while another rank is in one. Return None if all ranks are in one, or none is."""
     outside = [stack for stack in stacks if not is_in_collective(stack)]
     if not outside or len(outside) == len(stacks):
         return None
@@ -86,11 +88,12 @@ def as_odd_rank(stack: RankStack, why: str) -> OddRank:
 
 
 def innermost_calls(stack: RankStack) -> tuple[tuple[str, str], ...]:
-    """Return the innermost calls for comparison. Line numbers are left out: equal calls may be on different
-    lines."""
+    """Return the file and function of each of the DEPTH innermost calls, to compare ranks with each other. Line
+    numbers are left out: equal calls may be on different lines."""
     return tuple((frame.file, frame.function) for frame in stack.frames[:DEPTH])
 
 
 def is_in_collective(stack: RankStack) -> bool:
-    """Return whether a rank waits for other ranks, in Horovod or in a collective operation of TensorFlow."""
+    """Return whether one of the innermost calls of a rank is in Horovod, or in a collective operation such as
+    allreduce. Such a rank probably waits for other ranks."""
     return any("/horovod/" in frame.file or COLLECTIVE.search(frame.function) for frame in stack.frames[:SEARCH_DEPTH])

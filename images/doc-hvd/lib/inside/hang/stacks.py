@@ -44,7 +44,8 @@ class Stack(NamedTuple):
 
 
 def main(arguments: Sequence[str], run: Path = paths.RUN) -> int:
-    """`stacks JOB`: print one JSON object for the ranks of the job in this container."""
+    """Run `stacks JOB`: print one JSON object with the stacks of the job's ranks in this container, secrets masked.
+    Return 0, or 2 for wrong arguments, or 1 if the job's files cannot be read. `run` is the folder /run/hvdocker."""
     if len(arguments) != 1:
         print("usage: stacks JOB", file=sys.stderr)
         return 2
@@ -62,15 +63,16 @@ def main(arguments: Sequence[str], run: Path = paths.RUN) -> int:
 
 
 def masked(text: str, words: Sequence[bytes]) -> str:
-    """Return the text with the secrets in `words` masked. The text contains command lines, which may contain
-    secrets."""
+    """Return the text with every secret in `words` (from `words_to_mask`) replaced by stars. The text contains command
+    lines, which may contain secrets."""
     masker = Masker(words)
     return (masker.feed(text.encode()) + masker.close()).decode("utf-8", "replace")
 
 
 def collect_stacks(job: Job, run: Path = paths.RUN) -> dict[str, Any]:  # Any: JSON
-    """Return the stacks of all ranks of the job in this container, and the use of its GPUs. Values are `Any`
-    because they become JSON."""
+    """Return {host, ranks, gpus}: the name of this host, an entry with the stacks of each rank of the job in this
+    container (see `rank_answer`), and nvidia-smi's output about its GPUs. `run` is the folder /run/hvdocker. Values
+    are `Any` because they become JSON."""
     path = read_image_env(run / paths.IMAGE_ENV.name).get("PATH") or os.environ.get("PATH", os.defpath)
     spy, smi = shutil.which("py-spy", path=path), shutil.which("nvidia-smi", path=path)
     members = {entry: session_and_descendants(entry.pid) for entry in rank_registry.registered_ranks(job.name, run)}
@@ -93,10 +95,10 @@ def collect_stacks(job: Job, run: Path = paths.RUN) -> dict[str, Any]:  # Any: J
 def stacks_of_processes(
     pool: ThreadPoolExecutor, ways: Mapping[Process, tuple[str | None, Path]], commands: Container[int]
 ) -> dict[Process, Stack]:
-    """Return the stacks of every process in `ways`, which maps a process to the path of py-spy (None if
-    missing) and to the folder for its own answer. `commands`: the pids of the ranks' commands, which are
-    asked first. Several processes are asked at the same time, because a hung process may answer slowly and a
-    rank may have many processes."""
+    """Return the stacks of every process in `ways`, which maps a process to the path of py-spy (None if missing) and
+    to the folder into which the process writes its stacks on a signal. `commands`: the pids of the ranks' commands,
+    which are asked first. Several processes are asked at the same time, because a hung process may answer slowly and a
+    rank may have many processes. A process that has not answered after ALL_S has the method `none`."""
     deadline = time.monotonic() + ALL_S
     order = sorted(ways, key=lambda process: (process.pid not in commands, process.pid))
     asked = {process: pool.submit(stack_of, process, *ways[process]) for process in order}
@@ -110,9 +112,9 @@ def stacks_of_processes(
 def rank_answer(
     entry: rank_registry.RankEntry, members: Sequence[Process], stacks: Mapping[Process, Stack]
 ) -> dict[str, Any]:  # Any: JSON
-    """Return the stacks of one rank as an entry of the printed JSON. `members`: the processes of the rank,
-    its command first. Processes that are not in `stacks` are only counted. Values are `Any` because they
-    become JSON."""
+    """Return {rank, pid, how, text}, the entry of one rank in the printed JSON. `how` is the best method that worked
+    (see METHODS), `text` has the stacks. `members`: the processes of the rank, its command first. Processes that are
+    not in `stacks` are only counted. Values are `Any` because they become JSON."""
     seen = [process for process in members if process in stacks]
     parts = [f"{title(process)}\n{stacks[process].text}" for process in seen]
     if len(members) > len(seen):
@@ -127,8 +129,9 @@ def title(process: Process) -> str:
 
 
 def stack_of(process: Process, spy: str | None, folder: Path) -> Stack:
-    """Return the stacks of one process, or the reason why there are none. py-spy (`spy`) is tried first, if
-    it is there; then a signal asks the process to write its stacks to `folder`."""
+    """Return the stacks of one process, or the reason why there are none, for example because it is not Python. py-spy
+    is tried first (`spy` is its path, None if it is missing); if that fails, a signal asks the process to write its
+    stacks to `folder`."""
     if process.state in "ZX":
         return Stack("none", "it has ended\n")
     if not is_python(process.pid):
@@ -146,8 +149,8 @@ def stack_of(process: Process, spy: str | None, folder: Path) -> Stack:
 
 
 def is_python(pid: int, proc: Path = PROC) -> bool:
-    """Return whether Python runs in a process, as the program or as a library; True if that cannot be
-    read."""
+    """Return whether Python runs in a process, as the program or as a library: whether its memory maps name Python.
+    Return True if they cannot be read."""
     try:
         maps = (proc / str(pid) / "maps").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -156,7 +159,8 @@ def is_python(pid: int, proc: Path = PROC) -> bool:
 
 
 def gpu_use(smi: str | None) -> str:
-    """Return nvidia-smi's output about the GPUs and their processes; empty if nvidia-smi is missing."""
+    """Return nvidia-smi's output about the GPUs and their processes. `smi` is the path of nvidia-smi; if it is None,
+    because nvidia-smi is missing, return an empty string."""
     if smi is None:
         return ""
     return "".join(run_with_limit([smi, *words], GPUS_S)[1] for words in GPU_USE)

@@ -49,8 +49,9 @@ class HangSettings:
 
 
 class HangWatch:
-    """Watches one run for a hang; the event loop calls `due` and `tick`. `living` returns the running ranks,
-    `collect` starts to collect stacks on the given hosts, and `found` is called with the hang."""
+    """Watches one run for a hang. The event loop asks `due` when to wake up, and then calls `tick`. `living` returns
+    the number and host of every running rank, `collect` starts to collect stacks on the given hosts, and `found` is
+    called with the hang once the stacks are collected."""
 
     def __init__(
         self, loop: Loop, settings: HangSettings, living: LivingRanks, collect: StartCollecting, found: OnHang
@@ -68,7 +69,8 @@ class HangWatch:
         self._reported: float | None = None
 
     def begin(self) -> None:
-        """Note that a rank has started. Before that, silence is no hang."""
+        """Start to watch: from now on silence can be a hang. Called when a rank has started; before that, silence is
+        no hang."""
         self._has_begun = True
 
     def due(self) -> float | None:
@@ -80,8 +82,9 @@ class HangWatch:
         return self.idle_timer.since + self._settings.after_s
 
     def tick(self) -> None:
-        """Report a hang when the silence has lasted long enough, and finish the report when the stacks are
-        collected. Tell the user if the ranks go on after a reported hang."""
+        """Start to collect the stacks when the silence has lasted `after_s`, and report the hang when they are
+        collected. Tell the user if the ranks go on after a reported hang. A silence that is excused (see HangSettings)
+        is no hang and resets the timer."""
         if self._commands:
             if self._commands.is_done:
                 self._conclude(self._commands)
@@ -95,7 +98,7 @@ class HangWatch:
             self._report()
 
     def close(self) -> None:
-        """Stop watching, because the run is over or is being ended."""
+        """Stop watching, because the run is over or is being ended. If stacks are being collected, cancel that."""
         if self._commands:
             self._commands.cancel()
         self._loop.remove(self)

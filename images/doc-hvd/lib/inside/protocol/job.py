@@ -11,7 +11,7 @@ from inside.protocol.resilience import Resilience, parse_resilience
 
 
 class JobError(Exception):
-    """job.json cannot be read, or lacks a key."""
+    """job.json cannot be read, or lacks a key. The message says which."""
 
 
 @dataclass(frozen=True)
@@ -25,11 +25,14 @@ class JobHost:
 
 @dataclass(frozen=True)
 class Job:
-    """A job as job.json describes it to the ranks and the supervisor. `host` is the host of this container,
-    `address` the training address of that host. `hosts` are all hosts of the job with the head first;
-    `other_hosts` are the names of all hosts but this one. `command` is what each rank runs, `launcher` the command
-    line of the launcher. `grace_s` is the time between SIGTERM and SIGKILL. `secrets` are the names of secrets,
-    `devices` the UUIDs of the job's GPUs on this host."""
+    """A job as job.json describes it to the ranks and the supervisor. `name` and `cluster` are the names of the job
+    and its cluster. `host` is the host of this container, `address` the training address of that host; `head_address`
+    is that of the head. `hosts` are all hosts of the job with the head first; `other_hosts` are the names of all hosts
+    but this one.
+
+    `command` is what each rank runs, in the folder `workdir` and with the variables `env` added. `launcher` is the
+    command line of the launcher. `grace_s` is the time between SIGTERM and SIGKILL. `secrets` are the names of
+    secrets, `devices` the UUIDs of the job's GPUs on this host."""
 
     name: str
     cluster: str
@@ -50,7 +53,8 @@ class Job:
 
 
 def read_job(name: str, run: Path = paths.RUN) -> Job:
-    """Read job.json of the job `name` from the folder that the controller made on this host. Raises JobError."""
+    """Read job.json of the job `name` from /run/hvdocker/jobs/NAME, where the controller put it. `run` is the folder
+    /run/hvdocker. Raises JobError if the file cannot be read or lacks a key."""
     path = paths.job_folder(name, run) / "job.json"
     try:
         return parse_job(json.loads(path.read_text(encoding="utf-8")))
@@ -59,7 +63,8 @@ def read_job(name: str, run: Path = paths.RUN) -> Job:
 
 
 def parse_job(data: dict[str, Any]) -> Job:  # Any: JSON
-    """Parse the content of job.json. Raises a JobError that names the missing key."""
+    """Return the Job that `data`, the parsed job.json, describes. Raises a JobError that names the missing key. Values
+    are `Any` because they come from parsed JSON."""
     try:
         addresses = {host["name"]: host["address"] for host in data["hosts"]}
         return Job(

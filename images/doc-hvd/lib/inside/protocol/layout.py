@@ -28,7 +28,8 @@ class Layout:
 
     @property
     def hosts_file(self) -> Path:
-        """The file in which `up` lists the hosts that an elastic job may use."""
+        """The file in which `up` lists the hosts that a running elastic job may use. It is missing until `up` has
+        written it."""
         return self.run / "hosts.json"
 
     @property
@@ -38,6 +39,7 @@ class Layout:
         return self.run / "discovered"
 
     def ssh(self, host: str, line: str) -> list[str]:
-        """Return the command that runs the shell line in the worker on another host."""
+        """Return the command that runs the shell line `line` in the worker on another host. `host` is the host's name.
+        ssh fails instead of asking for a password."""
         options = ["-o", "BatchMode=yes", "-o", f"ConnectTimeout={CONNECT_S}"]
         return [str(self.bin / "ssh"), *options, host, line]

@@ -15,13 +15,14 @@ MAYBE_PREFIX = re.compile(rb"(?:\w{3} \w{3} [ \d]\d [\d:]{8} \d{4})?\[[^\x1e]{0,
 
 
 def encode_mark(mark: Mark) -> bytes:
-    """Return a mark as one line of bytes, ready to be written to stderr."""
+    """Return a mark, such as {"event": "rank-start", "rank": 0}, as one line of bytes, ready to be written to
+    stderr."""
     return MARK_START + json.dumps(mark, sort_keys=True).encode() + b"\n"
 
 
 def extract_mark(line: bytes) -> tuple[bytes, Mark | None]:
-    """Split a whole line of output into the text around the mark, and the mark. If the line has no valid mark,
-    return the line unchanged, and None."""
+    """Split a whole line of output into the text around the mark, and the mark. The launcher's prefix of the mark is
+    left out of the text. If the line has no valid mark, return the line unchanged, and None."""
     before, sign, after = line.partition(MARK_START)
     if not sign:
         return line, None
@@ -38,8 +39,9 @@ def extract_mark(line: bytes) -> tuple[bytes, Mark | None]:
 
 
 class MarkFilter:
-    """Forwards a stream to `write` immediately, without its marks, and passes every mark to `report`. Only bytes
-    that may be part of a mark are held back. `begin` may rewrite the start of each line."""
+    """Forwards a stream to `write` immediately, without its marks, and passes every mark to `report`. Only bytes that
+    may be part of a mark are held back. `begin` gets the start of each line and returns what to write in its place; by
+    default lines stay as they are."""
 
     def __init__(
         self,
@@ -55,7 +57,7 @@ class MarkFilter:
         self._is_line_start = True
 
     def feed(self, data: bytes) -> None:
-        """Process the next piece of the stream."""
+        """Process the next piece of the stream. A piece may begin and end anywhere in a line."""
         *lines, last = split_lines(self._held + data)
         self._held = b""
         for line in lines:
@@ -81,6 +83,6 @@ class MarkFilter:
 
 
 def split_lines(data: bytes) -> list[bytes]:
-    r"""Split into pieces that each end in \n or \r; the last piece is the unfinished rest, possibly empty."""
+    r"""Split `data` into pieces that each end in \n or \r. The last piece is the unfinished rest, possibly empty."""
     pieces = re.split(rb"(?<=[\r\n])", data)
     return pieces if pieces else [b""]

@@ -18,32 +18,35 @@ RECORD = RUN / "record.json"
 
 
 def job_folder(job: str, run: Path = RUN) -> Path:
-    """Return the folder of a job on this host."""
+    """Return the folder of a job on this host, /run/hvdocker/jobs/JOB. `run` is the folder /run/hvdocker."""
     return run / "jobs" / job
 
 
 def output_folder(job: str, run: Path = RUN) -> Path:
-    """Return the folder for the outputs of a job's ranks. Ranks get its path as `HVDOCKER_OUTPUT_DIR`."""
+    """Return the folder for the outputs of a job's ranks, /run/hvdocker/jobs/JOB/out. Ranks get its path as
+    `HVDOCKER_OUTPUT_DIR`. `run` is the folder /run/hvdocker."""
     return job_folder(job, run) / "out"
 
 
 def logs_folder(job: str, run: Path = RUN) -> Path:
-    """Return the folder for the logs and records of a job."""
+    """Return the folder for the logs and records of a job, /run/hvdocker/jobs/JOB/logs. `run` is the folder
+    /run/hvdocker."""
     return job_folder(job, run) / "logs"
 
 
 def secrets_folder(job: str, run: Path = RUN) -> Path:
-    """Return the folder of a job's secrets. It is in the container's own file system, never on a mount of the
-    host's disk."""
+    """Return the folder of a job's secrets, /run/hvdocker/secrets/JOB. It is in the container's own file system, never
+    on a mount of the host's disk. `run` is the folder /run/hvdocker."""
     return run / "secrets" / job
 
 
 def ranks_folder(job: str, run: Path = RUN) -> Path:
-    """Return the folder with one file for each running rank of a job (see `rank_registry.py`). It is in the
-    container's own file system."""
+    """Return the folder with one file for each running rank of a job, /run/hvdocker/ranks/JOB (see
+    `rank_registry.py`). It is in the container's own file system. `run` is the folder /run/hvdocker."""
     return run / "ranks" / job
 
 
 def stacks_folder(job: str, rank: int, run: Path = RUN) -> Path:
-    """Return the folder into which the Python processes of a rank write their stacks on request."""
+    """Return the folder into which the Python processes of a rank write their stacks on request,
+    /run/hvdocker/stacks/JOB/RANK. `run` is the folder /run/hvdocker."""
     return run / "stacks" / job / str(rank)

@@ -7,8 +7,8 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Elastic:
-    """The bounds of a Horovod Elastic job. It goes on as long as it has `min_np` ranks, and may have up to
-    `max_np` (None: no limit)."""
+    """The bounds of a Horovod Elastic job, which can go on while its number of ranks changes. It goes on as long as it
+    has at least `min_np` ranks, and may have up to `max_np` (None: no limit)."""
 
     min_np: int
     max_np: int | None = None
@@ -25,10 +25,10 @@ class Rule:
 
 @dataclass(frozen=True)
 class Resilience:
-    """How a job reacts to failures. `restarts` is how many restarts are left to this master, `first_restart` how
-    many were made before this master. A job without progress for `hang_after_s` seconds hangs (0: never);
-    `on_hang` says what happens then. The defaults apply if job.json does not have these settings: no restarts, not
-    elastic, no rules."""
+    """How a job reacts to failures. `restarts` is how many restarts are left to this master, `first_restart` how many
+    were made before this master. `elastic` is None for a job that is not elastic. A job without progress for
+    `hang_after_s` seconds hangs (0: never); `on_hang` says what happens then: `wait`, `kill` or `restart`. `rules` are
+    the log rules. The defaults apply to settings that job.json does not have."""
 
     restarts: int = 0
     first_restart: int = 0
@@ -39,14 +39,14 @@ class Resilience:
 
     @property
     def goes_on(self) -> bool:
-        """Whether the job may start ranks again after the launcher was lost, or after a host lost its connection
-        to the launcher."""
+        """Whether the job may start ranks again after the launcher was lost, or after a host lost its connection to
+        the launcher. True if it has restarts left or is elastic."""
         return self.restarts > 0 or self.elastic is not None
 
 
 def parse_resilience(data: Mapping[str, Any]) -> Resilience:  # Any: JSON
-    """Parse the resilience settings in job.json (key `endurance`). Raises KeyError or TypeError if they are
-    malformed."""
+    """Return the settings in `data`, a part of job.json (key `endurance`). Missing settings get their defaults. Raises
+    KeyError, TypeError or ValueError if they are malformed. Values are `Any` because they come from parsed JSON."""
     elastic = data.get("elastic")
     return Resilience(
         restarts=int(data.get("restarts", 0)),

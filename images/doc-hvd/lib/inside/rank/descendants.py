@@ -15,8 +15,8 @@ UNKILLABLE_WAIT_S = 5.0
 
 
 def become_subreaper() -> None:
-    """Make this process a subreaper: orphans below it become its children, not those of the container's first
-    process."""
+    """Make this process a subreaper: orphans below it become its children, not those of the container's first process.
+    An error is ignored."""
     import ctypes
 
     with suppress(OSError, AttributeError):
@@ -38,7 +38,8 @@ def reap_orphans(command: int) -> None:
 
 def end_children(grace_s: float) -> None:
     """End every child of this process, also orphans that become its children meanwhile. Each gets SIGTERM, then
-    SIGKILL after the grace. Returns when all are gone, or UNKILLABLE_WAIT_S after the grace."""
+    SIGKILL after `grace_s` seconds (0: SIGKILL at once). Returns when all are gone, or UNKILLABLE_WAIT_S after the
+    grace."""
     deadline = time.monotonic() + grace_s
     asked: set[int] = set()
     while left := _children():

@@ -18,7 +18,8 @@ IMAGE_WINS = ("PATH", "LANG", "LC_ALL", "PYTHONUNBUFFERED", "TF_CPP_MIN_LOG_LEVE
 
 
 def read_image_env(path: Path = paths.IMAGE_ENV) -> dict[str, str]:
-    """Return the environment that the container was started with; empty if it was not saved."""
+    """Return the environment that the container was started with, which its entrypoint saved to image.env (`path`).
+    Empty if it was not saved."""
     try:
         return parse_image_env(path.read_bytes())
     except FileNotFoundError:
@@ -26,7 +27,7 @@ def read_image_env(path: Path = paths.IMAGE_ENV) -> dict[str, str]:
 
 
 def parse_image_env(data: bytes) -> dict[str, str]:
-    """Parse NAME=value pairs, each ended by a NUL."""
+    """Return the variables in `data`, the content of image.env: NAME=value pairs, each ended by a NUL."""
     pairs = (item.decode("utf-8", "surrogateescape").partition("=") for item in data.split(b"\0") if item)
     return {name: value for name, _, value in pairs}
 
@@ -35,8 +36,9 @@ def rank_env(
     job: Job, image: Mapping[str, str], current: Mapping[str, str], interface: str | None, run: Path = paths.RUN
 ) -> dict[str, str]:
     """Return the environment of a rank's command. `image` is the environment that the container was started with,
-    `current` that of the rank wrapper, `interface` the training interface. Sources in rising order of precedence:
-    image, launcher, hvdocker's network settings, the job's `--env`, hvdocker's devices and identity."""
+    `current` that of the rank wrapper. `interface` is the training interface; if it is None, no network settings are
+    added. Sources in rising order of precedence: image, launcher, hvdocker's network settings, the job's own variables
+    (`env:` of the inventory and `--env`), hvdocker's devices and identity."""
     env = {**image, **{name: value for name, value in current.items() if not is_session_only(name)}}
     env.update({name: image[name] for name in IMAGE_WINS if name in image})
     env.setdefault("PYTHONUNBUFFERED", "1")
@@ -51,15 +53,16 @@ def rank_env(
 
 
 def rank_of(current: Mapping[str, str]) -> int:
-    """Return the rank number that the launcher gave this process."""
+    """Return the rank number that the launcher gave this process in HOROVOD_RANK; 0 if it is not set. `current` is the
+    environment of the rank wrapper."""
     return int(current.get("HOROVOD_RANK", "0"))
 
 
 def device_env(job: Job, local_rank: int) -> dict[str, str]:
-    """Return CUDA_VISIBLE_DEVICES with the job's GPUs on this host in local-rank order, because the container may
-    have more GPUs. With MIG slices each rank gets only its own slice, because a process can use only one. Returns
-    nothing if the job has no GPUs, or if the user's `--env` sets CUDA_VISIBLE_DEVICES so that all GPUs are hidden;
-    other values of the user do not count."""
+    """Return CUDA_VISIBLE_DEVICES with the job's GPUs on this host in local-rank order, because the container may have
+    more GPUs. With MIG slices each rank gets only its own slice, chosen by `local_rank` (its number among the ranks of
+    this host), because a process can use only one. Returns nothing if the job has no GPUs, or if the user's `env:` or
+    `--env` sets CUDA_VISIBLE_DEVICES so that all GPUs are hidden; other values of the user do not count."""
     if not job.devices or job.env.get(VISIBLE_DEVICES) in NO_DEVICES:
         return {}
     if any(device.startswith("MIG-") for device in job.devices):
@@ -74,8 +77,8 @@ def is_session_only(name: str) -> bool:
 
 
 def interface_env(interface: str, image: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that make Horovod, Gloo, NCCL and Open MPI use the training interface. A variable that
-    the container was started with (`image`) keeps its value."""
+    """Return the variables that make Horovod, Gloo, NCCL and Open MPI use the training interface, such as `eth0`. A
+    variable that the container was started with (`image`) keeps its value."""
     ours = {
         "HOROVOD_GLOO_IFACE": interface,
         "GLOO_SOCKET_IFNAME": interface,
@@ -106,7 +109,9 @@ def identity_env(job: Job, run: Path) -> dict[str, str]:
 
 def launcher_env(image: Mapping[str, str], grace_s: float, restart: int = 0) -> dict[str, str]:
     """Return the environment of the launcher. It is as small as possible, because the launcher writes all of it on
-    remote command lines. HVDOCKER_RESTART says how often the job was restarted before; ranks inherit it."""
+    remote command lines. `image` is the environment that the container was started with. HVDOCKER_GRACE_S, made from
+    `grace_s`, is the time that horovodrun leaves ranks on its own host between SIGTERM and SIGKILL. HVDOCKER_RESTART,
+    made from `restart`, says how often the job was restarted before; ranks inherit it."""
     env = {name: image[name] for name in ("PATH", "HOME", "TF_CPP_MIN_LOG_LEVEL") if name in image}
     env.update(LANG="C.UTF-8", LC_ALL="C.UTF-8", PYTHONUNBUFFERED="1", HVDOCKER_GRACE_S=f"{grace_s + 2:g}")
     env["HVDOCKER_RESTART"] = str(restart)

@@ -19,8 +19,9 @@ DEAD_AFTER_S = 10.0
 
 
 class LinkWatch:
-    """Watches the TCP connection of the ssh session in which this process runs, and sets `is_dead`. A process
-    outside of an ssh session has nothing to watch."""
+    """Watches the TCP connection of the ssh session in which this process runs, and sets `is_dead`. `env` is the
+    environment of this process, in which sshd names the connection (SSH_CONNECTION). A process outside of an ssh
+    session has nothing to watch, so `is_dead` stays False. `net` is the folder /proc/net."""
 
     def __init__(
         self, env: Mapping[str, str], net: Path = PROC_NET, clock: Callable[[], float] = time.monotonic
@@ -35,14 +36,14 @@ class LinkWatch:
 
     def wait_ms(self) -> int | None:
         """Return how many milliseconds a poll may wait before `tick` has to be called; None if there is nothing to
-        watch."""
+        watch, or if the connection is dead already."""
         if not self._row or self.is_dead:
             return None
         return max(0, int((self._look_at - self._clock()) * 1000) + 1)
 
     def tick(self) -> None:
-        """Look at the connection if the time for that has come. Set `is_dead` if the peer has not answered for
-        DEAD_AFTER_S."""
+        """Look at the connection, unless the last look was less than POLL_S ago. Set `is_dead` if the peer has not
+        answered for DEAD_AFTER_S."""
         now = self._clock()
         if not self._row or self.is_dead or now < self._look_at:
             return

@@ -12,8 +12,9 @@ MAX_LOG_BYTES = 10 * 1000 * 1000
 
 
 class RankLog:
-    """Appends a rank's output to the file `path`. A full log is renamed to PATH.1, which replaces the previous
-    PATH.1. `complain` is called with the first error."""
+    """Appends a rank's output to the file `path`. A log that would grow beyond `most_bytes` is first renamed to
+    PATH.1, which replaces the previous PATH.1. After the first error the log is closed and `complain` is called with a
+    message."""
 
     def __init__(self, path: Path, complain: Callable[[str], None], most_bytes: int = MAX_LOG_BYTES) -> None:
         self._path = path
@@ -24,8 +25,8 @@ class RankLog:
         self._attempt(self._open)
 
     def begin(self, rank: int, host: str, start: str, now: float) -> None:
-        """Write a line that separates the output of this start of the rank from earlier ones. `start` says how
-        often the job was restarted before."""
+        """Write a line that separates the output of this start of the rank from earlier ones. `start` says how often
+        the job was restarted before, such as `0`. `now` is the time in seconds since the epoch."""
         stamp = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(now))
         line = f"hvdocker: rank {rank} on {host}, start {start}, {stamp}\n"
         self._attempt(lambda: self._add(self._line_end() + line.encode("utf-8", "backslashreplace")))

@@ -15,8 +15,8 @@ MAX_MASKED = 4096
 
 
 def words_to_mask(values: Iterable[bytes]) -> tuple[bytes, ...]:
-    """Return the byte strings to mask: every line of every secret, stripped of blanks, in pieces of at most
-    4096 bytes."""
+    """Return the byte strings to mask: the lines of every secret, stripped of blanks, in pieces of at most MAX_MASKED
+    bytes. `values` are the secrets. Lines that are too short are left out (see MIN_MASKED)."""
     found: set[bytes] = set()
     for value in values:
         lines = [line.strip() for line in re.split(rb"[\r\n]+", value) if line.strip()]
@@ -33,9 +33,9 @@ def split_long_line(line: bytes) -> list[bytes]:
 
 
 class Masker:
-    """Masks the secrets (`words`) in one stream. It holds back only bytes that may be the start of a secret, never
-    a whole line. Held bytes are released when later bytes rule a secret out, or at the end of the stream. There is
-    no time limit: a command that prints half a secret and waits must not reveal it."""
+    """Masks the secrets (`words`, from `words_to_mask`) in one stream. It holds back only bytes that may be the start
+    of a secret, never a whole line. Held bytes are released when later bytes rule a secret out, or at the end of the
+    stream. There is no time limit: a command that prints half a secret and waits must not reveal it."""
 
     def __init__(self, words: Iterable[bytes]) -> None:
         self._words = tuple(words)
@@ -45,8 +45,9 @@ class Masker:
         self._ends_in_stars = False
 
     def feed(self, data: bytes) -> bytes:
-        """Process the next piece of the stream. Return the bytes that may be shown now, masked: of this piece and
-        of those held back before."""
+        """Process the next piece of the stream. Return the bytes that may be shown now, with secrets masked. They are
+        from this piece and from bytes held back before. The end of the piece is held back if it may be the start of a
+        secret."""
         data = self._held + data
         return self._settle(data, min((partial_match_at(word, data) for word in self._words), default=len(data)))
 
@@ -55,7 +56,8 @@ class Masker:
         return self._settle(self._held, len(self._held))
 
     def _settle(self, data: bytes, until: int) -> bytes:
-        """Return the bytes of `data` before `until`, masked; later input cannot change them. Hold back the rest."""
+        """Return the bytes of `data` before position `until`, with secrets masked, and hold back the rest. The caller
+        chooses `until` so that no secret that is still incomplete begins before it."""
         spans = [span for word in self._words for span in occurrences(word, data)]
         out, at = [], 0
         for start, end in merge_spans([(0, self._covered), *spans]):
@@ -74,8 +76,8 @@ class Masker:
 
 
 def partial_match_at(word: bytes, data: bytes) -> int:
-    """Return the first position in `data` from which the whole rest may be the start of `word`; the length of
-    `data` if there is none. The search starts after the last newline, because no word contains one."""
+    """Return the first position in `data` from which the whole rest may be the start of `word`. If there is none,
+    return the length of `data`. The search starts after the last newline, because no word contains one."""
     at = max(len(data) - len(word) + 1, data.rfind(b"\n") + 1, 0)
     while (at := data.find(word[:1], at)) >= 0:
         if word.startswith(data[at:]):
@@ -85,7 +87,7 @@ def partial_match_at(word: bytes, data: bytes) -> int:
 
 
 def occurrences(word: bytes, data: bytes) -> Iterator[tuple[int, int]]:
-    """Yield the spans of `word` in `data`, overlapping ones included."""
+    """Yield the (start, end) of every occurrence of `word` in `data`, overlapping ones included."""
     at = data.find(word)
     while at >= 0:
         yield at, at + len(word)
@@ -93,7 +95,8 @@ def occurrences(word: bytes, data: bytes) -> Iterator[tuple[int, int]]:
 
 
 def merge_spans(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the spans in order. Spans that touch or overlap are joined, and empty spans are left out."""
+    """Return the spans, each (start, end), in order. Spans that touch or overlap are joined, and empty spans are left
+    out."""
     found: list[tuple[int, int]] = []
     for start, end in sorted(span for span in spans if span[0] < span[1]):
         if found and start <= found[-1][1]:

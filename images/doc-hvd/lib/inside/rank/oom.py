@@ -15,8 +15,9 @@ COUNTER_NAMES = {"cgroup2": "memory.events", "cgroup": "memory.oom_control"}
 
 
 class Mount(NamedTuple):
-    """A mount from /proc/self/mountinfo. `kind` is the type of the file system, of which `cgroup2` and `cgroup`
-    matter here. `root` is the folder of that file system that is mounted, `point` the path where it is mounted."""
+    """A mount from /proc/self/mountinfo. `kind` is the type of the file system, of which `cgroup2` and `cgroup` matter
+    here. `root` is the folder of that file system that is mounted, `point` the path where it is mounted. `options` are
+    those of the file system, such as `memory`."""
 
     kind: str
     root: str
@@ -26,7 +27,7 @@ class Mount(NamedTuple):
 
 class OomCounter:
     """Counts the OOM kills in this container since a rank started, and the kills that ranks of this container have
-    claimed."""
+    claimed. Made before the command of a rank starts. `run` is the folder /run/hvdocker."""
 
     def __init__(self, run: Path = paths.RUN, proc: Path = PROC, root: Path = Path("/")) -> None:
         self._claims = run / "memory-kills"
@@ -35,9 +36,9 @@ class OomCounter:
         self._claimed = self._count_claims()
 
     def ended(self, how: ChildExit) -> bool:
-        """Return whether a rank that ended like this ran out of memory, and claim the kill if so. The rank must
-        not have been asked to end. It ran out of memory if there was an OOM kill and it ended by SIGKILL, or if it
-        failed otherwise and there is a kill that no rank has claimed."""
+        """Return whether a rank whose command ended as `how` says ran out of memory, and claim the kill if so. The
+        caller ensures that the rank was not asked to end. It ran out of memory if there was an OOM kill and it ended
+        by SIGKILL, or if it failed otherwise and there is a kill that no rank has claimed."""
         kills = kills_in(self._files) - self._kills
         if how.code == 0 or kills <= 0:
             return False
@@ -61,7 +62,8 @@ class OomCounter:
 
 
 def kills_in(files: list[Path]) -> int:
-    """Return the number of OOM kills from the first of the counter files that has it; 0 if none has."""
+    """Return the number of OOM kills from the first of the counter files (from `counter_files`) that has it; 0 if none
+    has it."""
     for file in files:
         try:
             lines = [line.split() for line in file.read_text(encoding="ascii").splitlines()]
@@ -74,9 +76,10 @@ def kills_in(files: list[Path]) -> int:
 
 
 def counter_files(proc: Path = PROC, root: Path = Path("/")) -> Iterator[Path]:
-    """Yield the files that may hold the OOM counter of this process's control group, the best first. A mount may
-    show only the container's part of the tree of groups. Then the path of the group may not be below the root of
-    the mount, and the file at the top of the mount is the container's."""
+    """Yield the files that may hold the OOM counter of this process's control group, the best first; nothing if /proc
+    cannot be read. A mount may show only the container's part of the tree of groups. Then the path of the group may
+    not be below the root of the mount, and the file at the top of the mount is the container's. `proc` and `root` are
+    the folders /proc and /."""
     try:
         groups = (proc / "self" / "cgroup").read_text(encoding="utf-8")
         mounts = (proc / "self" / "mountinfo").read_text(encoding="utf-8")
@@ -93,7 +96,8 @@ def counter_files(proc: Path = PROC, root: Path = Path("/")) -> Iterator[Path]:
 
 
 def parse_mount(line: str) -> Mount:
-    """Parse one line of /proc/self/mountinfo. A dash ends the optional fields of the line."""
+    """Parse one line of /proc/self/mountinfo. A dash ends the optional fields of the line. Fields that are missing are
+    empty."""
     before, _, after = line.partition(" - ")
     kind, _, rest = after.partition(" ")
     fields = [*before.split(" "), "", "", "", "", ""]

@@ -16,14 +16,16 @@ from inside.protocol import paths
 
 
 def hold_live(job: str, run: Path = paths.RUN) -> IO[bytes]:
-    """Mark `job` as running in this container, by a lock that lasts as long as the returned file is open."""
+    """Mark `job` as running in this container, by a lock that lasts as long as the returned file is open. The caller
+    has to keep that file. `run` is the folder /run/hvdocker."""
     held = _open_lock(run, job)
     fcntl.flock(held, fcntl.LOCK_SH)
     return held
 
 
 def is_live(job: str, run: Path = paths.RUN) -> bool:
-    """Return whether a process in this container holds the lock of `job`, so that the job still runs here."""
+    """Return whether a process in this container holds the lock of `job`, which means that the job still runs here.
+    `run` is the folder /run/hvdocker."""
     with _open_lock(run, job) as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -33,8 +35,8 @@ def is_live(job: str, run: Path = paths.RUN) -> bool:
 
 
 def point_out_to(job: str, run: Path = paths.RUN) -> bool:
-    """Point the link to the outputs of `job`. Returns False if the link stays with another job that still runs
-    here."""
+    """Point the link /run/hvdocker/out to the outputs of `job`, and return True. If the link points to another job
+    that still runs here, leave it and return False. `run` is the folder /run/hvdocker."""
     link = run / "out"
     with _one_at_a_time(run):
         other = _job_behind(link)

@@ -40,7 +40,7 @@ CHILDREN_GRACE_S = 1.0
 
 def main(arguments: Sequence[str], run: Path = paths.RUN) -> int:
     """Run the program `rank JOB`: start the two processes of the wrapper, run this rank of the job, and return the
-    exit code of its command."""
+    exit code of its command. Wrong arguments return 2. `run` is the folder /run/hvdocker."""
     if len(arguments) != 1:
         print("usage: rank JOB", file=sys.stderr)
         return 2
@@ -58,9 +58,10 @@ def main(arguments: Sequence[str], run: Path = paths.RUN) -> int:
 
 
 def guard(inner: int, link: socket.socket) -> tuple[int, int | None]:
-    """Forward signals to the inner process until it ends. If the inner process is killed, end the command that it
-    left behind; it sent the process id of the command over `link`. Returns the exit code, and the process id of
-    the command that had to be ended (None if there was none)."""
+    """Do the work of the outer process: forward signals to the inner process (the child that runs the command; `inner`
+    is its process id) until it ends. If the inner process is killed, end the command that it left behind; it sent the
+    process id of the command over `link`. Returns the exit code, and the process id of the command that had to be
+    ended (None if there was none)."""
     for number in END_SIGNALS:
         signal.signal(number, lambda number, _frame: os.kill(inner, number))
     # WNOWAIT keeps the inner process a zombie: its process id is not reused while signals are still forwarded.
@@ -79,8 +80,9 @@ def guard(inner: int, link: socket.socket) -> tuple[int, int | None]:
 
 
 def run_rank(name: str, guard_link: socket.socket, run: Path) -> int:
-    """Do the work of the inner process: read job.json, point /out to the job's outputs, run the rank, return the
-    exit code. `guard_link` is the connection to the outer process."""
+    """Do the work of the inner process (the child of the guard): read job.json of the job `name`, point /out to the
+    job's outputs, run the rank, return the exit code (2 if job.json cannot be read). `guard_link` is the connection to
+    the guard, the outer process. `run` is the folder /run/hvdocker."""
     become_subreaper()
     wakeups = SignalPipe((*END_SIGNALS, signal.SIGCHLD))
     try:
@@ -96,7 +98,8 @@ def run_rank(name: str, guard_link: socket.socket, run: Path) -> int:
 
 
 class Rank:
-    """One rank of a job, from its start to its end."""
+    """One rank of a job, from its start to its end. `run` is the folder /run/hvdocker, `wakeups` reports signals,
+    `guard_link` is the connection to the guard (the outer process of the rank wrapper)."""
 
     def __init__(self, job: Job, run: Path, wakeups: SignalPipe, guard_link: socket.socket) -> None:
         self._job = job
@@ -108,7 +111,8 @@ class Rank:
         self._pid: int | None = None
 
     def run(self) -> int:
-        """Start the command, wait for its end and report it; return the exit code."""
+        """Start the command, wait for its end and report it; return the exit code. If a secret cannot be read or the
+        command does not start, tell the user, and report and return the error's exit code."""
         interface = find_interface(self._job)
         image = read_image_env(self._run / paths.IMAGE_ENV.name)
         env = rank_env(self._job, image, os.environ, interface, self._run)
@@ -163,9 +167,9 @@ class Rank:
 
 
 def relays_of(child: Child, words: Sequence[bytes], log: RankLog) -> tuple[Relay, Relay]:
-    """Return the relays that forward the command's stdout and stderr to the launcher and to the log. stdout comes
-    first, so it is forwarded first if both have data at the same time: the last message of a failing command is
-    more likely on stderr."""
+    """Return the relays that forward the stdout and the stderr of `child`, the command, to the launcher and to the
+    log, with the secrets in `words` masked. stdout comes first, so it is forwarded first if both have data at the same
+    time: the last message of a failing command is more likely on stderr."""
     out, err = child.process.stdout, child.process.stderr
     assert out is not None and err is not None
     return (

@@ -15,13 +15,13 @@ MAX_STATE_BYTES = 1024
 
 
 class Relay:
-    """Copies from the command's pipe (`source`) to our own stdout or stderr (`target`). `keep` is called with the
-    same masked data. `is_between_lines`: the last byte that was taken ended a line. `read_bytes` counts the bytes
-    read from the command.
+    """Copies from the command's pipe (`source`) to our own stdout or stderr (`target`), both given as file
+    descriptors. `masker` replaces secrets. `keep` is called with the same masked data, to write it to the rank's log.
+    `is_between_lines`: the last byte that was taken ended a line. `read_bytes` counts the bytes read from the command.
 
-    The launcher forwards text only when a newline or a carriage return ends it. Many progress bars write the
-    carriage return first (CR 50%). Then each state would be seen only when the next one comes. So the relay moves
-    the carriage return behind the state (50% CR)."""
+    The launcher forwards text only when a newline or a carriage return ends it. Many progress bars write the carriage
+    return first (CR 50%). Then each state would be seen only when the next one comes. So the relay moves the carriage
+    return behind the state (50% CR)."""
 
     def __init__(self, source: int, target: int, masker: Masker, keep: Callable[[bytes], object] = len) -> None:
         self._source = source
@@ -52,7 +52,8 @@ class Relay:
         return (self._target, select.POLLOUT) if self._pending else (self._source, select.POLLIN)
 
     def turn(self) -> None:
-        """Read or write once. Call it after the polled event has occurred."""
+        """Read from the command once, or write to the launcher once if data is pending. Call it after the event of
+        `interest` has occurred, so that it does not block."""
         if self._pending:
             self._write()
             return
@@ -64,14 +65,15 @@ class Relay:
             self.cut()
 
     def cut(self) -> None:
-        """Treat the stream as ended: read no more, even if another process holds the pipe open."""
+        """Treat the stream as ended: read no more, even if another process holds the pipe open. Data that was held
+        back as a possible secret is still forwarded."""
         if not self._has_ended:
             self._has_ended = True
             self._take(self._masker.close())
 
     def insert(self, line: bytes) -> None:
-        """Send a line of the rank wrapper itself, such as a mark. If the command's last line is unfinished, end
-        that line first."""
+        """Send a line of the rank wrapper itself, such as a mark. If the command's last line is unfinished, end that
+        line first. Do nothing if `mute` was called."""
         if self._is_heard:
             self._pending += line if self.is_between_lines else b"\n" + line
             self.is_between_lines = True
@@ -92,8 +94,9 @@ class Relay:
             self._pending += data
 
     def _with_ended_state(self, data: bytes) -> bytes:
-        """Return the data with a carriage return behind an unfinished state of a progress bar. If the command goes
-        on with a state that was sent before, the whole state is sent again."""
+        """Return the data with a carriage return behind an unfinished state of a progress bar (the text after its last
+        carriage return). If the command goes on with a state that was sent before, the whole state is sent again.
+        Other data is returned unchanged."""
         if self._state:
             data = data[1:] if data.startswith(b"\r") else self._state + data
         _, newline, line = data.rpartition(b"\n")

@@ -16,9 +16,9 @@ MAX_CYCLE_CORES = 0.5
 
 
 class Usage(NamedTuple):
-    """CPU time and memory of a rank's processes. `cpu_s` is all CPU time in seconds. `work_s` leaves out threads
-    that may be Horovod's background cycle, so it hardly grows while a rank only waits. The field names are keys of
-    the heartbeat mark."""
+    """CPU time and memory of a rank's processes. `cpu_s` is all CPU time in seconds. `work_s` leaves out threads that
+    may be Horovod's background cycle, so it hardly grows while a rank only waits. `rss_kb` is the resident memory in
+    KiB. The field names are keys of the heartbeat mark."""
 
     cpu_s: float
     work_s: float
@@ -26,9 +26,9 @@ class Usage(NamedTuple):
 
 
 class UsageMeter:
-    """Measures the processes of a rank; `leader` is its command. CPU time never decreases: the time of a process
-    that ended without being waited for is remembered. Otherwise the sum would fall, and new work would not show
-    until the old sum was reached again."""
+    """Measures the processes of a rank; `leader` is the process id of its command. CPU time never decreases: the time
+    of a process that ended without being waited for is remembered. Otherwise the sum would fall, and new work would
+    not show until the old sum was reached again. `proc` is the folder /proc."""
 
     def __init__(self, leader: int, proc: Path = PROC, clock: Callable[[], float] = time.monotonic) -> None:
         self._leader = leader
@@ -53,7 +53,8 @@ class UsageMeter:
         )
 
     def _worked(self, members: Sequence[Process]) -> int:
-        """Return the CPU ticks since the last reading, without threads that may be Horovod's background cycle."""
+        """Return the CPU ticks that the rank's processes (`members`) have used since the last reading, without threads
+        that may be Horovod's background cycle."""
         now = {thread.pid: thread.ticks for process in members for thread in threads(process.pid, self._proc)}
         used = {tid: max(0, ticks - self._threads.get(tid, 0)) for tid, ticks in now.items()}
         reaped, before = sum(process.reaped_ticks for process in members), self._reaped

@@ -22,8 +22,10 @@ MAX_DRAIN_BYTES = 1 << 20
 
 
 class RankWait:
-    """Waits for a rank's command. It ends the command on a signal, or if the launcher or the guard (the outer
-    process of the rank wrapper) is gone. `has_sent_end` says that it has asked the command to end."""
+    """Waits for a rank's command. It ends the command on a signal (`wakeups` reports it), or if the launcher or the
+    guard (the outer process of the rank wrapper, connected by `guard_link`) is gone. `relays` forward the output of
+    the command, `link_watch` notices a dead connection. `has_sent_end` says that the command was asked to end,
+    `launcher_is_gone` that the launcher was lost."""
 
     def __init__(
         self, wakeups: SignalPipe, guard_link: socket.socket, relays: tuple[Relay, ...], link_watch: LinkWatch
@@ -37,7 +39,8 @@ class RankWait:
         self.has_sent_end = False
 
     def keep(self, child: Child, beats: Heartbeat) -> None:
-        """Wait until the command has ended. Meanwhile forward its output and send heartbeats."""
+        """Wait until the command (`child`) has ended. Meanwhile forward its output, send heartbeats (`beats`), and ask
+        the command to end after a signal or a lost connection."""
         while not child.has_ended():
             waits = [wait for wait in (child.wait_ms(), beats.wait_ms()) if wait is not None]
             _, lost = self._turn(min(waits))
@@ -69,8 +72,8 @@ class RankWait:
         child.end(number)
 
     def _turn(self, wait_ms: int | None) -> tuple[bool, bool]:
-        """Wait once for events and handle them. Return whether anything happened before the timeout, and whether
-        the connection to the launcher or to the guard was lost."""
+        """Wait once for events, at most `wait_ms` milliseconds (None: no limit), and handle them. Return whether
+        anything happened before that time, and whether the connection to the launcher or to the guard was lost."""
         poll = select.poll()
         poll.register(self._wakeups.fd, select.POLLIN)
         for fd in self._links:

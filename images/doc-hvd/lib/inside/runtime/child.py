@@ -20,9 +20,9 @@ class StartError(Exception):
 
 
 class ChildExit(NamedTuple):
-    """How a command ended. If a signal ended it, `signal` is its number and `code` is 128 + `signal`; else
-    `signal` is None. `max_rss_kb` is the peak memory of the command. The field names are keys in the record of a
-    rank (rank-N.json)."""
+    """How a command ended. If a signal ended it, `signal` is its number and `code` is 128 + `signal`; else `signal` is
+    None and `code` is the exit code. `max_rss_kb` is the peak memory of the command in KiB. The field names are keys
+    in the record of a rank (rank-N.json)."""
 
     code: int
     signal: int | None
@@ -43,14 +43,14 @@ class Child:
         return self.process.pid
 
     def end(self, number: int = signal.SIGTERM) -> None:
-        """Send a signal to the whole process group. Repeated calls send it again, but the time until SIGKILL runs
-        from the first call."""
+        """Send the signal `number` to the whole process group. Repeated calls send it again, but the time until
+        SIGKILL (the grace) runs from the first call."""
         if self._kill_at is None:
             self._kill_at = time.monotonic() + self._grace_s
         kill_group(self.pid, number)
 
     def kill(self) -> None:
-        """Kill the whole process group now."""
+        """Send SIGKILL to the whole process group now."""
         kill_group(self.pid, signal.SIGKILL)
 
     def wait_ms(self) -> int | None:
@@ -61,8 +61,8 @@ class Child:
         return max(0, int((self._kill_at - time.monotonic()) * 1000) + 1)
 
     def tick(self) -> None:
-        """Kill the process group if the grace after `end` is over. Call this regularly until the command has
-        ended."""
+        """Kill the process group if the grace after `end` is over; otherwise do nothing. Call this regularly until the
+        command has ended."""
         if self._kill_at is not None and time.monotonic() >= self._kill_at:
             self.kill()
             self._kill_at += 1
@@ -87,9 +87,10 @@ class Child:
 def start(
     command: Sequence[str], env: Mapping[str, str], workdir: str, grace_s: float, output: int | None = None
 ) -> Child:
-    """Start `command` in a new session, without standard input. With output=subprocess.PIPE its stdout and stderr
-    are pipes, else it inherits ours. `grace_s` is the time that `Child.end` leaves before SIGKILL. Raises
-    StartError."""
+    """Start `command` in a new session and in the folder `workdir`, without standard input. With
+    output=subprocess.PIPE its stdout and stderr are pipes; by default it inherits ours. `env` is its whole
+    environment. `grace_s` is the time that `Child.end` leaves before SIGKILL. Raises StartError if the command does
+    not start."""
     try:
         process = subprocess.Popen(
             list(command),
@@ -106,7 +107,8 @@ def start(
 
 
 def start_error(command: Sequence[str], workdir: str, error: Exception) -> StartError:
-    """Return a StartError with a message for the user and the exit code that a shell would give (126 or 127)."""
+    """Return a StartError for a command that did not start because of `error`. It has a message for the user and the
+    exit code that a shell would give: 127 if the command was not found, else 126."""
     name = command[0] if command else "(nothing)"
     if isinstance(error, OSError) and error.filename == workdir:
         return StartError(f"cannot enter the folder {workdir}: {error.strerror}", 126)
@@ -118,6 +120,7 @@ def start_error(command: Sequence[str], workdir: str, error: Exception) -> Start
 
 
 def kill_group(pid: int, number: int) -> None:
-    """Send a signal to a process group. A group that is already gone is ignored."""
+    """Send the signal `number` to the process group whose leader is `pid`. Nothing happens if the group is already
+    gone."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, number)

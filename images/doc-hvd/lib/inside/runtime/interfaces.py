@@ -17,8 +17,8 @@ ATTRIBUTE = struct.Struct("=HH")  # length, type
 
 
 def interface_of(address: str) -> str | None:
-    """Return the name of the interface that has the IP address, or None. Raises ValueError if `address` is not an
-    IP address, OSError if the kernel reports an error."""
+    """Return the name of the interface that has the IP address, such as `eth0`; None if no interface has it. Raises
+    ValueError if `address` is not an IP address, OSError if the kernel reports an error."""
     wanted = ipaddress.ip_address(address.split("%")[0]).packed
     for index, packed in addresses():
         if packed == wanted:
@@ -27,7 +27,8 @@ def interface_of(address: str) -> str | None:
 
 
 def addresses() -> Iterator[tuple[int, bytes]]:
-    """Yield every (interface index, packed address) of this network namespace."""
+    """Yield the (interface index, address in binary form) of every IP address in this network namespace. Raises
+    OSError if the kernel reports an error."""
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0) as link:
         link.bind((0, 0))
         body = IFADDR.pack(socket.AF_UNSPEC, 0, 0, 0, 0)
@@ -45,7 +46,7 @@ def addresses() -> Iterator[tuple[int, bytes]]:
 
 
 def messages(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yield the (type, payload) of each netlink message in one datagram."""
+    """Yield the (type, payload) of each netlink message in `data`, one datagram from the kernel."""
     while len(data) >= HEADER.size:
         length, kind, _flags, _sequence, _port = HEADER.unpack_from(data)
         yield kind, data[HEADER.size : length]
@@ -53,7 +54,8 @@ def messages(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def parse_address(payload: bytes) -> tuple[int, bytes]:
-    """Return the interface index and the local address in one RTM_NEWADDR message."""
+    """Return the interface index and the local address (in binary form) in one RTM_NEWADDR message. The address is
+    empty if the message has none."""
     index: int = IFADDR.unpack_from(payload)[4]
     found = {}
     data = payload[IFADDR.size :]

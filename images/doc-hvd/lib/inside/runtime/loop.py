@@ -15,7 +15,8 @@ STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 class LoopMember(Protocol):
-    """An object that the loop calls after every wait, so that it can act at its time or after a process has ended."""
+    """An object that is added to the loop. The loop wakes up at the member's due time, and calls `tick` after every
+    wait, so that the member can act at its time or after a process has ended."""
 
     def due(self) -> float | None:
         """Return the time (`time.monotonic`) of the next action, at which the loop wakes up; None if nothing is
@@ -26,8 +27,8 @@ class LoopMember(Protocol):
 
 
 class Loop:
-    """Waits for signals, watched files and the due times of all members at once. `stop_requests` counts the
-    SIGTERM and SIGINT signals received."""
+    """Waits for signals, watched files and the due times of all members at once. `stop_requests` counts the SIGTERM
+    and SIGINT signals received, which ask the supervisor to stop the job."""
 
     def __init__(self) -> None:
         self.stop_requests = 0
@@ -38,12 +39,12 @@ class Loop:
         self._members: list[LoopMember] = []
 
     def watch(self, fd: int, read: Callable[[], object]) -> None:
-        """Call `read` whenever `fd` has data or has reached its end."""
+        """Call `read` whenever the file descriptor `fd` has data or has reached its end, until `unwatch`."""
         self._readers[fd] = read
         self._poll.register(fd, select.POLLIN)
 
     def unwatch(self, fd: int) -> None:
-        """Stop watching `fd`. Call this before closing it."""
+        """Stop watching `fd`; nothing happens if it is not watched. Call this before closing it."""
         if self._readers.pop(fd, None):
             self._poll.unregister(fd)
 
@@ -58,8 +59,9 @@ class Loop:
             self._members.remove(member)
 
     def turn(self, until: float | None = None) -> None:
-        """Wait once, for an event, for the first member that is due, or until the time `until`. Then call the
-        readers of files with data, count stop requests, and call `tick` of every member."""
+        """Wait once: for an event, for the first member that is due, or until the time `until` (`time.monotonic`;
+        None: no limit). Then call the readers of files with data, count stop requests, and call `tick` of every
+        member."""
         for fd, _event in self._poll.poll(self._wait_ms(until)):
             read = self._readers.get(fd)
             if read:
@@ -69,7 +71,8 @@ class Loop:
             member.tick()
 
     def run_until(self, is_done: Callable[[], bool], deadline: float | None = None) -> None:
-        """Run until `is_done` returns True, or until the deadline."""
+        """Run until `is_done` returns True, or until the deadline (`time.monotonic`; None: no limit). A stop request
+        does not end this, unless `is_done` looks for it."""
         while not is_done() and (deadline is None or time.monotonic() < deadline):
             self.turn(deadline)
 

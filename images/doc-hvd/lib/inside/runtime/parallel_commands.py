@@ -15,9 +15,9 @@ MAX_OUTPUT_BYTES = 8 << 20
 
 
 class ParallelCommands:
-    """Short commands that run at the same time; a member of the loop. `commands` maps a name to each command, and
-    `outputs` maps the name to its stdout. Commands that still run after `limit_s` are killed, and their output so
-    far is kept."""
+    """Short commands that run at the same time; a member of the loop. `commands` maps a name, such as a host, to each
+    command. `outputs` maps the name to its stdout. `codes` has the exit codes of the commands that ended by
+    themselves. Commands that still run after `limit_s` are killed, and their output so far is kept."""
 
     def __init__(self, loop: Loop, commands: Mapping[str, Sequence[str]], limit_s: float) -> None:
         self.outputs: dict[str, bytes] = dict.fromkeys(commands, b"")
@@ -50,7 +50,7 @@ class ParallelCommands:
             self._loop.remove(self)
 
     def cancel(self) -> None:
-        """Kill all commands that still run."""
+        """Kill all commands that still run, and leave the loop. Their output so far is kept."""
         for name, process in tuple(self._running.items()):
             kill_group(process.pid, signal.SIGKILL)
             process.wait()
@@ -72,7 +72,8 @@ class ParallelCommands:
         self._loop.watch(fd, partial(self._read, name, fd))
 
     def _read(self, name: str, fd: int) -> bool:
-        """Read the next piece of a command's stdout; return whether more may be available now."""
+        """Read the next piece of the stdout (`fd`) of the command `name`; return whether more may be available now.
+        Output beyond MAX_OUTPUT_BYTES is discarded."""
         try:
             data = os.read(fd, 1 << 16)
         except BlockingIOError:
@@ -96,8 +97,9 @@ class ParallelCommands:
 def run_parallel(
     loop: Loop, commands: Mapping[str, Sequence[str]], limit_s: float, obeyed: int = 0
 ) -> ParallelCommands:
-    """Run the commands until all have ended or `limit_s` is over, then kill those that still run. A stop request
-    ends the wait early, except for the first `obeyed` stop requests, counted from the start of the supervisor."""
+    """Run the commands until all have ended or `limit_s` is over, then kill those that still run. `commands` maps a
+    name to each command. A stop request ends the wait early too, except for the first `obeyed` stop requests, counted
+    from the start of the supervisor."""
     queued = ParallelCommands(loop, commands, limit_s)
     loop.run_until(lambda: queued.is_done or loop.stop_requests > obeyed)
     queued.cancel()

@@ -9,7 +9,8 @@ PROC = Path("/proc")
 
 
 class Process(NamedTuple):
-    """One process or thread, as in /proc/PID/stat. `ticks` is its own CPU time and `reaped_ticks` the CPU time of
+    """One process or thread, as in /proc/PID/stat. `state` is a letter, such as Z for a zombie. `parent` is the pid of
+    its parent, `session` the id of its session. `ticks` is its own CPU time and `reaped_ticks` the CPU time of
     children that it has waited for, both in clock ticks. `rss_pages` is its resident memory in pages."""
 
     pid: int
@@ -23,8 +24,8 @@ class Process(NamedTuple):
 
 
 def session_and_descendants(leader: int, proc: Path = PROC) -> list[Process]:
-    """Return the processes in the session of `leader`, and all their descendants, also those in other sessions.
-    `leader` comes first."""
+    """Return the processes in the session of `leader` (the pid of a command that was started in its own session), and
+    all their descendants, also those in other sessions. `leader` comes first. `proc` is the folder /proc."""
     everyone = list(processes(proc))
     found = {process.pid: process for process in everyone if process.session == leader}
     while fresh := [one for one in everyone if one.parent in found and one.pid not in found]:
@@ -33,12 +34,14 @@ def session_and_descendants(leader: int, proc: Path = PROC) -> list[Process]:
 
 
 def threads(pid: int, proc: Path = PROC) -> Iterator[Process]:
-    """Yield the threads of a process. `reaped_ticks` of each thread is that of the whole process."""
+    """Yield the threads of a process; nothing if the process is gone. `reaped_ticks` of each thread is that of the
+    whole process. `proc` is the folder /proc."""
     return processes(proc / str(pid) / "task")
 
 
 def processes(proc: Path = PROC) -> Iterator[Process]:
-    """Yield every process in the folder `proc`. Processes that end meanwhile are left out."""
+    """Yield every process in the folder `proc`: /proc, or the `task` folder of a process for its threads. Processes
+    that end meanwhile are left out."""
     try:
         folders = list(proc.iterdir())
     except OSError:
@@ -77,7 +80,8 @@ def command_line_of(pid: int, proc: Path = PROC) -> str:
 
 
 def catches_signal(pid: int, signal: int, proc: Path = PROC) -> bool:
-    """Return whether a process has a handler for the signal. Without a handler, most signals end the process."""
+    """Return whether a process has a handler for the signal; False if that cannot be read. Without a handler, most
+    signals end the process. `signal` is the number, `proc` the folder /proc."""
     try:
         status = (proc / str(pid) / "status").read_text(encoding="utf-8", errors="replace")
     except OSError:

@@ -21,7 +21,8 @@ class SecretError(Exception):
 
 
 def read_secrets(job: str, names: Sequence[str], run: Path = paths.RUN) -> list[bytes]:
-    """Return the values of the named secrets, so that they can be masked in the output. Raises SecretError."""
+    """Return the values of the job's secrets `names`, so that they can be masked in the output. Raises SecretError if
+    one cannot be read. `run` is the folder /run/hvdocker."""
     folder = paths.secrets_folder(job, run)
     try:
         return [(folder / name).read_bytes() for name in names]
@@ -30,13 +31,14 @@ def read_secrets(job: str, names: Sequence[str], run: Path = paths.RUN) -> list[
 
 
 def remove_secrets(job: str, run: Path = paths.RUN) -> None:
-    """Remove the job's secrets from this container, if they are there."""
+    """Remove the job's secrets from this container, if they are there. Errors are ignored. `run` is the folder
+    /run/hvdocker."""
     shutil.rmtree(paths.secrets_folder(job, run), ignore_errors=True)
 
 
 def remove_secrets_on_hosts(job: str, hosts: Sequence[str], programs: Path = paths.BIN) -> list[str]:
-    """Remove the job's secrets from the workers on other hosts, on all hosts at once. Returns the hosts on which
-    the removal failed or took too long."""
+    """Remove the job's secrets from the workers on other hosts, on all hosts at once. Returns the hosts on which the
+    removal failed or took longer than REMOVE_S. `programs` is the folder with hvdocker's `ssh`."""
     line = shlex.join(["rm", "-rf", "--", str(paths.secrets_folder(job))])
     words = [str(programs / "ssh"), "-o", "BatchMode=yes", "-o", f"ConnectTimeout={REMOVE_CONNECT_S}"]
     quiet = subprocess.DEVNULL

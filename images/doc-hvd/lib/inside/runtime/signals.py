@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 
 class SignalPipe:
-    """Collects the given signals. `fd` becomes readable when one arrives."""
+    """Collects the given signals, which then have no other effect on this process. The file descriptor `fd` becomes
+    readable when a signal arrives; `take` then returns its number."""
 
     def __init__(self, signals: Iterable[int]) -> None:
         self.fd, writer = os.pipe()
@@ -18,7 +19,7 @@ class SignalPipe:
             signal.signal(number, lambda _number, _frame: None)
 
     def take(self) -> list[int]:
-        """Return the signals that have arrived since the last call."""
+        """Return the numbers of the signals that have arrived since the last call; empty if there are none."""
         try:
             return list(os.read(self.fd, 4096))
         except BlockingIOError:

@@ -96,9 +96,10 @@ class Attempt:
         self._watch = HangWatch(loop, settings, context.record.rank_states.living, collect, self._hangs)
 
     def run(self, words: Sequence[str], is_alone: bool, restart: int) -> Outcome:
-        """Run the launcher with the command line `words` until it ends. `is_alone`: the run can use no host
-        but the head. `restart`: how often the job was restarted before; ranks see this number in their
-        environment."""
+        """Run the launcher with the command line `words` until it ends; return how it ended. `is_alone`: the run can
+        use no host but the head. `restart`: how often the job was restarted before; ranks see this number in their
+        environment. If the launcher cannot be started, tell the user and return an outcome after which the job is not
+        restarted."""
         context = self._context
         env = launcher_env(read_image_env(context.layout.image_env), context.job.grace_s, restart)
         try:
@@ -162,15 +163,16 @@ class Attempt:
             record.change()
 
     def _on_line(self, line: str) -> None:
-        """Handle a line of the launcher's own output. At its end horovodrun names the rank that failed first,
-        and that rank's exit code."""
+        """Handle a line of the launcher's own output. At its end horovodrun names the rank that failed first, and on a
+        later line that rank's exit code; both are noted. Other lines are ignored."""
         if found := FIRST_FAILED_RANK.fullmatch(line):
             self._first_gone = int(found[1])
         elif self._first_gone is not None and (found := FIRST_FAILED_CODE.fullmatch(line)):
             self._miss(self._first_gone, int(found[1]))
 
     def _miss(self, rank: int, code: int) -> None:
-        """Handle the launcher's statement that this rank was the first to fail, with this exit code."""
+        """Note that the launcher named this rank as the first to fail, with this exit code. Update the first failure
+        in the record, unless the supervisor itself is ending the run."""
         record = self._context.record
         record.rank_states.note_first_failed(rank, code)
         if not (self._was_hung or self._was_given_up):
@@ -178,8 +180,8 @@ class Attempt:
         record.change()
 
     def _hangs(self, hang: Hang) -> None:
-        """React to a hang as the job's `--on-hang` says: wait, end the run so that the job is restarted, or
-        end the job. Called after the stacks were collected."""
+        """React to a hang as the job's `--on-hang` says: wait, end the run so that the job is restarted, or end the
+        job. If no restart is left, `restart` ends the job too. Called after the stacks were collected."""
         then = self._context.job.resilience.on_hang
         if then == "restart" and not self._may_go_on():
             then = "kill"
@@ -195,11 +197,11 @@ class Attempt:
 
 
 def launcher_command(job: Job, layout: Layout, words: Sequence[str], is_alone: bool, search: str | None) -> list[str]:
-    """Return the launcher's command line: `words`, then the rank wrapper in place of the user's command. The
-    rank wrapper reads the user's command from job.json, so no shell on a remote host parses anything that the
-    user typed. If the run has only the head (`is_alone`), no network interface is named, because horovodrun
-    then requires loopback and rejects other interfaces. Raise StartError (127) if the launcher is not in the
-    PATH `search`."""
+    """Return the whole command line of the launcher: `words`, then the network interface, then the rank wrapper in
+    place of the user's command. The rank wrapper reads the user's command from job.json, so no shell on a remote host
+    parses anything that the user typed. If the run has only the head (`is_alone`), no network interface is named,
+    because horovodrun then requires loopback and rejects other interfaces. Raise StartError (127) if the launcher is
+    not in the PATH `search`."""
     launcher_path(words[0], search)
     interface = None if is_alone else head_interface(job)
     chosen = ["--network-interfaces", interface] if interface else []
@@ -207,7 +209,8 @@ def launcher_command(job: Job, layout: Layout, words: Sequence[str], is_alone: b
 
 
 def launcher_path(name: str, search: str | None) -> Path:
-    """Return the path of the launcher in the image. Raises StartError (127) if the image has none."""
+    """Return the path of the launcher in the image. `name` is its program, such as `horovodrun`; `search` is the PATH
+    to search (None: that of this process). Raises StartError (127) if the image has no such program."""
     found = shutil.which(name, path=search)
     if found is None:
         raise StartError(NO_LAUNCHER.format(name), 127)

@@ -21,8 +21,9 @@ FIRST_HOSTS_WAIT_S = 6.0
 
 
 class Discovery:
-    """Keeps the list of hosts of an elastic job up to date; the event loop calls `due` and `tick`. `left` is
-    called with the name of every host that leaves the list."""
+    """Keeps the list of hosts of an elastic job up to date. The event loop asks `due` when to wake up, and then calls
+    `tick`. `left` is called with the name of every host that leaves the list. `is_short` says that the job has fewer
+    slots than it needs to go on."""
 
     def __init__(self, loop: Loop, layout: Layout, job: Job, left: Callable[[str], None]) -> None:
         self._loop = loop
@@ -44,8 +45,9 @@ class Discovery:
         self._sessions = Logins(loop, layout, self._changed)
 
     def gather(self) -> None:
-        """Log in to the hosts and wait for them before the first run. The wait ends when every host of the
-        job has answered, after a few seconds, or when a stop is requested."""
+        """Log in to the hosts and wait for them before the first run. The wait ends when every host of the job has
+        answered, after FIRST_HOSTS_WAIT_S, or when a stop is requested. The user is told which hosts did not answer;
+        the job begins without them."""
         self._loop.add(self)
         self.tick()
         self._changed()
@@ -70,7 +72,8 @@ class Discovery:
         return [job_host.name for job_host in self._job_hosts if job_host.name != self._job.host]
 
     def drop(self, host: str) -> None:
-        """Leave a host out for the rest of the job."""
+        """Leave a host out for the rest of the job, because a log rule matched or its ranks keep failing. Its login is
+        closed."""
         self._dropped.add(host)
         self._keep_sessions()
         self._changed()
@@ -79,7 +82,8 @@ class Discovery:
         return self._due
 
     def tick(self) -> None:
-        """Read the hosts file if `up` has changed it, and update the list."""
+        """Read hosts.json if `up` has changed it, and write the list for Horovod again if it is no longer right. Do
+        nothing if the last call was less than POLL_S ago."""
         if time.monotonic() < self._due:
             return
         self._due = time.monotonic() + POLL_S
@@ -91,7 +95,7 @@ class Discovery:
             self._changed()
 
     def close(self) -> None:
-        """End the logins. Hosts are not reported as gone because of this."""
+        """End the logins and leave the loop, because the job is over. `left` is not called because of this."""
         self._is_closed = True
         self._loop.remove(self)
         self._sessions.close()
@@ -104,7 +108,8 @@ class Discovery:
         return [name for name in self.names() if name not in inside and name not in self._dropped]
 
     def _changed(self) -> None:
-        """Update the list after a host joined or left, and report the change."""
+        """Write the list for Horovod again after a host joined or left, tell the user about it, and call `left` for
+        each host that left."""
         if self._is_closed:
             return
         job_hosts = self.job_hosts()
@@ -158,7 +163,8 @@ class HostsFile:
         self._look: tuple[int, int, int] | None = None
 
     def read_if_new(self) -> tuple[JobHost, ...] | None:
-        """Return the hosts in the file. None if the file is unchanged, missing or malformed."""
+        """Return the hosts in the file. None if the file is unchanged since the last call, missing or malformed; a
+        malformed file is reported to the user."""
         try:
             stat = self._path.stat()
             look = (stat.st_ino, stat.st_ctime_ns, stat.st_size)
@@ -183,5 +189,5 @@ def parse_hosts(text: str) -> tuple[JobHost, ...]:
 
 
 def discovered_text(job_hosts: Sequence[JobHost]) -> str:
-    """Return the text that the discovery script prints: one ADDRESS:SLOTS a line."""
+    """Return the text that the discovery script (`bin/discover`) prints for Horovod: one ADDRESS:SLOTS a line."""
     return "".join(f"{job_host.address}:{job_host.slots}\n" for job_host in job_hosts)

@@ -31,8 +31,9 @@ class DroppedHost:
 
 
 class FailingHosts:
-    """Counts quick failures in a row on each host: ranks that failed within a minute of their start. `drop`
-    is called with the name of a host that failed too often; it is not called for the head."""
+    """Counts quick failures in a row on each host: ranks that failed within a minute of their start. After
+    MAX_QUICK_FAILURES the host is added to `dropped`, and `drop` is called with its name. The head is added to
+    `dropped` too, but `drop` is not called for it."""
 
     def __init__(self, head: str, drop: Callable[[str], None]) -> None:
         self.dropped: dict[str, DroppedHost] = {}
@@ -50,9 +51,9 @@ class FailingHosts:
         self._counts.pop(host, None)
 
     def note_exit(self, mark: Mark, is_own: bool) -> bool:
-        """Note the end of a rank, reported by its exit mark. `is_own`: the rank was the first that failed,
-        and did not fail because of another rank or because it was asked to end. Return True if the head has
-        failed too often, so that the run has to be ended."""
+        """Note the end of a rank, reported by its exit mark. `is_own`: the rank was the first that failed, and did not
+        fail because of another rank or because it was asked to end. Return True if the head has failed too often, so
+        that the run has to be ended; otherwise False."""
         host = str(mark.get("host"))
         if (mark.get("seconds") or 0) >= QUICK_FAILURE_S:
             self.reset(host)

@@ -16,11 +16,11 @@ DRAIN_SILENCE_S = 0.5
 
 
 class LauncherOutput:
-    """Reads and forwards the output of one run of the launcher; until the run ends, the event loop calls
-    `due` and `tick`. `report` gets the marks (JSON messages from rank wrappers), `hear` the lines of ranks,
-    `on_line` the launcher's own lines. `host_prefix` rewrites the prefix that the launcher puts before a
-    rank's line, to show the host. `lines` counts the lines that were written to the container's log; it is
-    complete when `run` returns."""
+    """Reads and forwards the output of one run of the launcher (`child`). Until the run ends, the event loop asks
+    `due` when to wake up, and then calls `tick`. `report` gets the marks (JSON messages from rank wrappers), `hear`
+    the lines of ranks, `on_line` the launcher's own lines. `host_prefix` rewrites the prefix that the launcher puts
+    before a rank's line, to show the host. `was_stopped` says that a stop was requested. `lines` counts the lines that
+    were written to the container's log; it is complete when `run` returns."""
 
     def __init__(
         self,
@@ -47,7 +47,8 @@ class LauncherOutput:
                 self._filters[stream.fileno()] = MarkFilter(partial(forward, writer, lines), report, host_prefix)
 
     def run(self) -> int:
-        """Wait until the launcher has ended and all its output is read; return its exit code."""
+        """Wait until the launcher has ended and its output is read; return its exit code. Output of a process that
+        outlives the launcher is read until it is silent for DRAIN_SILENCE_S."""
         for fd in self._filters:
             self._loop.watch(fd, partial(self._read, fd))
         self._loop.add(self)
@@ -64,8 +65,8 @@ class LauncherOutput:
         return self._child.reap().code
 
     def end(self) -> bool:
-        """End the launcher because the run cannot succeed. This does not set `was_stopped`, which means that
-        a stop was requested. Return False if the launcher has already ended."""
+        """End the launcher because the run cannot succeed, for example because it hangs; return True. This does not
+        set `was_stopped`, which means that a stop was requested. Return False if the launcher has already ended."""
         if self._child.has_ended():
             return False
         self._child.end()
@@ -78,8 +79,9 @@ class LauncherOutput:
         return min((planned for planned in times if planned is not None), default=None)
 
     def tick(self) -> None:
-        """Write the states of progress bars whose time has come. Forward stop requests to the launcher: the first
-        ends it with grace, the second kills it. Once it has ended, stop requests are ignored."""
+        """Write the states of progress bars whose time has come. Forward stop requests to the launcher: the first ends
+        it with SIGTERM and kills it after a grace, the second kills it at once. When the launcher has ended, stop
+        requests are ignored."""
         for writer in self._writers.values():
             writer.tick()
         if self._child.has_ended():
@@ -111,6 +113,7 @@ class LauncherOutput:
 
 
 def forward(writer: StateWriter, lines: LineSplitter, data: bytes) -> None:
-    """Pass a piece of output on to the container's log, and to `lines`."""
+    """Pass a piece of output on: to `writer`, which writes it to the container's log, and to `lines`, which splits it
+    into lines."""
     lines.feed(data)
     writer.write(data)

@@ -12,8 +12,8 @@ RANK_LINE = re.compile(TIMESTAMP + rb"\[(\d+)(?:@[^\]]*)?\]<std(?:out|err)>:(.*)
 
 
 class LineSplitter:
-    """Splits one stream into lines. `hear` gets the rank and text of a rank's line, `on_line` any other
-    line."""
+    """Splits one stream of the launcher into lines. `hear` gets the rank and text of a rank's line, without the
+    launcher's prefix; `on_line` gets any other line. Lines are cut at MAX_LINE_BYTES."""
 
     def __init__(self, hear: Callable[[int, str], None], on_line: Callable[[str], None] = lambda line: None) -> None:
         self._hear = hear
@@ -21,7 +21,8 @@ class LineSplitter:
         self._begun = b""
 
     def feed(self, data: bytes) -> None:
-        """Take the next piece of the stream."""
+        """Take the next piece of the stream, and pass on every line that is complete now. A piece may begin and end
+        anywhere in a line."""
         *ended, last = split_lines(data)
         for line in ended:
             self._tell(self._begun + line)
@@ -29,7 +30,7 @@ class LineSplitter:
         self._begun = (self._begun + last)[:MAX_LINE_BYTES]
 
     def close(self) -> None:
-        """Take the end of the stream: the last line may lack its newline."""
+        """Take the end of the stream: pass on the last line, which may lack its newline."""
         self._tell(self._begun)
         self._begun = b""
 

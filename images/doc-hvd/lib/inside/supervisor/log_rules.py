@@ -14,7 +14,8 @@ MAX_SHOWN_CHARS = 500
 
 @dataclass(frozen=True)
 class MatchedLine:
-    """An output line of a rank that matched a log rule. `host` is None if the rank's host is not known."""
+    """An output line of a rank that matched a log rule. `rule` is that rule. `host` is the host of the rank, None if
+    it is not known."""
 
     rule: Rule
     rank: int
@@ -31,8 +32,9 @@ class MatchedLine:
 
 
 class RuleMatcher:
-    """Applies the log rules of a job and keeps the matches. `drop` is called with the name of a host that the
-    job stops using at once. `drop` is None for a job that is not elastic, because such a job leaves a host
+    """Applies the log rules of a job. `dropped` has the match that dropped each host, `stopped_by` the first match
+    that forbids restarts (None if there is none). The head is never dropped. `drop` is called with the name of a host
+    that the job stops using at once. `drop` is None for a job that is not elastic, because such a job leaves a host
     out only at its next restart."""
 
     def __init__(self, rules: Iterable[Rule], head: str, drop: Callable[[str], None] | None) -> None:
@@ -49,7 +51,8 @@ class RuleMatcher:
         return tuple(match for host, match in self.dropped.items() if host not in hosts)
 
     def match_line(self, rank: int, line: str, host_of: Callable[[int], str | None]) -> bool:
-        """Apply the rules to a line of a rank; return whether a host was dropped or restarts were stopped."""
+        """Apply the rules to a line of a rank; return whether a host was dropped or restarts were forbidden because of
+        it. `host_of` returns the host of a rank, None if it is not known."""
         before = (len(self.dropped), self.stopped_by)
         for rule in self._book.matches(line):
             match = MatchedLine(rule, rank, host_of(rank), line)

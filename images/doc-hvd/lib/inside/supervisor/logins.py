@@ -19,8 +19,9 @@ LOGIN_COMMAND = "echo in; exec cat"
 
 
 class Login:
-    """The login to one host. It is tried again whenever it has ended. `changed` is called when `is_logged_in`
-    changes."""
+    """The ssh login to one host, run by `command`. It is tried again RETRY_S after it has ended or failed.
+    `is_logged_in` says whether it works now; `changed` is called when that changes. The event loop asks `due` when to
+    wake up, and then calls `tick`."""
 
     def __init__(self, loop: Loop, command: list[str], changed: Callable[[], None]) -> None:
         self.is_logged_in = False
@@ -34,7 +35,7 @@ class Login:
         return self._due
 
     def tick(self) -> None:
-        """End a login that was lost or has not succeeded in time, or start the login when its next try is
+        """End a login that was lost or has not succeeded within LOGIN_TIMEOUT_S. Start the login when its next try is
         due."""
         if self._process and self._process.poll() is not None:
             self._end()
@@ -85,7 +86,8 @@ class Login:
 
 
 class Logins:
-    """The logins to all hosts of a job."""
+    """The long-lived ssh logins to the hosts of an elastic job. `changed` is called when a login begins or ceases to
+    work."""
 
     def __init__(self, loop: Loop, layout: Layout, changed: Callable[[], None]) -> None:
         self._loop = loop

@@ -17,9 +17,9 @@ RANK_PIECE = re.compile(TIMESTAMP + rb"(\[\d+(?:@[^\]]*)?\]<std(?:out|err)>:)(.*
 
 
 class StateWriter:
-    """Writes one stream of the launcher to `fd`. Every call of `write` gets a piece of a line. A state that comes too
-    soon after the last one of its rank waits until `due`, or is dropped if the rank writes something newer. `lines`
-    counts the lines and states that were written."""
+    """Writes one stream of the launcher to the file descriptor `fd`, with a newline after each state of a progress
+    bar. A state that comes within STATE_INTERVAL_S after the last one of its rank and stream waits until `due`, or is
+    dropped if the rank writes something newer. `lines` counts the lines and states that were written."""
 
     def __init__(self, fd: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._fd = fd
@@ -30,7 +30,8 @@ class StateWriter:
         self._next: dict[bytes, float] = {}
 
     def write(self, piece: bytes) -> None:
-        """Write a piece: a whole line, a whole state, or a part of one."""
+        """Write a piece of output: a whole line, a whole state of a progress bar (text that ends in a carriage
+        return), or a part of one. A state may be written later or dropped (see the class)."""
         found = RANK_PIECE.match(piece) if self._is_line_start else None
         self._is_line_start = piece.endswith((b"\n", b"\r"))
         if found and piece.endswith(b"\r"):
@@ -43,20 +44,21 @@ class StateWriter:
         self._put(piece)
 
     def due(self) -> float | None:
-        """Return the time at which the first waiting state may be written; None if no state waits, or if another
-        line is unfinished."""
+        """Return the time (on `clock`) at which the first waiting state may be written; None if no state waits, or if
+        another line is unfinished."""
         if not self._is_line_start:
             return None
         return min((self._next[prefix] for prefix in self._waiting), default=None)
 
     def tick(self) -> None:
-        """Write the states whose time has come, unless another line is unfinished."""
+        """Write the waiting states whose time (see `due`) has come, unless another line is unfinished."""
         now = self._clock()
         for prefix in [prefix for prefix in self._waiting if self._next[prefix] <= now and self._is_line_start]:
             self._write_state(prefix, self._waiting.pop(prefix))
 
     def close(self) -> None:
-        """Write the states that still wait: they are the last of their progress bars."""
+        """Write the states that still wait: they are the last of their progress bars. Call this at the end of the
+        stream."""
         for piece in self._waiting.values():
             self._put(piece)
         self._waiting.clear()
@@ -71,7 +73,8 @@ class StateWriter:
         self._put(piece)
 
     def _put(self, piece: bytes) -> None:
-        """Write all at once, without Python's buffers."""
+        """Write the whole piece at once, without Python's buffers. A carriage return at its end gets a newline behind
+        it."""
         data = piece + b"\n" if piece.endswith(b"\r") else piece
         self.lines += data.count(b"\n")
         while data:

@@ -40,8 +40,8 @@ class RankStates:
         self._missed: int | None = None
 
     def add(self, mark: Mark) -> None:
-        """Update the state of a rank from its start or exit mark. A rank that starts again replaces its
-        earlier state."""
+        """Update the state of a rank from its start or exit mark. A rank that starts again replaces its earlier state.
+        Marks of other kinds, or without a rank, are ignored."""
         event, rank = mark.get("event"), mark.get("rank")
         if not isinstance(rank, int):
             return
@@ -74,23 +74,25 @@ class RankStates:
             self._lost = dict.fromkeys(self._lost, LONG_AGO)
 
     def lose(self, host: str, now: float = 0.0) -> None:
-        """Note that a host is gone at time `now`. Its ranks cannot report their end any more."""
+        """Note that a host is gone at time `now` (`time.monotonic`). Its ranks cannot report their end any more, so
+        they no longer count as living."""
         for key in [key for key in self._living if key[1] == host]:
             del self._living[key]
         self._lost.setdefault(host, now)
 
     def drop(self, host: str) -> None:
-        """Note that the job goes on without a host. Failures on it are no longer a cause of the job's
-        failure."""
+        """Note that the job goes on without a host that was dropped. Failures on it no longer count as the cause of
+        the job's failure."""
         self._dropped.add(host)
 
     def lost_before(self, moment: float) -> set[str]:
-        """Return the lost hosts that were lost before time `moment`, or whose loss the job has survived
-        because ranks were started later. Hosts on which a rank has started since are left out."""
+        """Return the lost hosts that were lost before time `moment` (`time.monotonic`), or whose loss the job has
+        survived because ranks were started later. Hosts on which a rank has started since are left out."""
         return {host for host, when in self._lost.items() if when < moment}
 
     def ranks(self) -> list[Mark]:
-        """Return the latest state of every rank that started, ordered by rank."""
+        """Return the latest state of every rank that started, ordered by rank, for record.json. A state has the keys
+        of the rank's marks; keys about its end are None while it runs."""
         return [self._ranks[key] for key in sorted(self._ranks, key=lambda key: key[0])]
 
     def ranks_on(self, host: str) -> list[int]:
@@ -115,18 +117,20 @@ class RankStates:
         return known[0] if len(known) == 1 else None if known else self._expected.get(rank)
 
     def note_consequence(self, rank: int) -> None:
-        """Note that the output of this rank shows that it fails because another rank failed."""
+        """Note that the output of this rank shows that it fails because another rank failed, so that it does not count
+        as the first failure."""
         self._followers.add(rank)
 
     def note_exception(self, rank: int, now: float) -> None:
-        """Note that the output of this rank showed an exception (of any kind) at time `now`."""
+        """Note that the output of this rank showed an exception (of any kind) at time `now` (`time.monotonic`).
+        `suspected_cause` uses this."""
         self._cries[rank] = now
 
     def suspected_cause(self, now: float) -> RankKey | None:
-        """Return the rank that probably caused the failure but never reported its end: a rank that raised an
-        exception recently, while every reported failure is only a consequence of another failure. This
-        happens if the other ranks end sooner and the launcher then closes the connection of the rank that
-        raised. Return None if there is no such rank."""
+        """Return number and host of the rank that probably caused the failure but never reported its end: a rank that
+        raised an exception less than EXCEPTION_TO_EXIT_S before `now`, while every reported failure is only a
+        consequence of another failure. This happens if the other ranks end sooner and the launcher then closes the
+        connection of the rank that raised. Return None if there is no such rank."""
         first = self.first_failure()
         if first is None or first["rank"] not in self._followers:
             return None
@@ -140,9 +144,10 @@ class RankStates:
         return known is not None and known.get("started") == end.get("started")
 
     def note_first_failed(self, rank: int, code: int) -> None:
-        """Note that the launcher names this rank as the first that failed, with exit code `code`. This is
-        ignored if the rank has reported its own end. Otherwise code 255, which is ssh's own, means that its
-        host may be gone; any other code means that its wrapper was killed, and is noted as the rank's exit."""
+        """Note that the launcher names this rank as the first that failed, with exit code `code`. This is ignored
+        unless the rank has started and not reported its end. Code 255, which is ssh's own, means that its host may be
+        gone (see `vanished_host`); any other code means that its wrapper was killed, and is noted as the rank's
+        exit."""
         host = next((host for number, host in self._living if number == rank), None)
         if host is None:
             return

@@ -40,9 +40,10 @@ class AttemptRecord:
 
 
 class Record:
-    """The state of a job, as written to record.json; the event loop calls `due` and `tick`. The exit code of
-    the master container, not this file, is the final word on how the job ended. `output_lines` counts the lines
-    of all runs of the launcher: who reads the engine's log, which is bounded, can tell whether it is whole."""
+    """The state of a job, as written to record.json. The event loop asks `due` when to wake up, and then calls `tick`.
+    The exit code of the master container, not this file, is the final word on how the job ended. `output_lines` counts
+    the output lines of all runs of the launcher that are over. The engine's log of the container has a size limit; a
+    reader of that log compares the count to find out whether lines are missing."""
 
     def __init__(self, job: Job, layout: Layout, versions: Mapping[str, str]) -> None:
         self.attempts: list[AttemptRecord] = []
@@ -75,14 +76,15 @@ class Record:
         return self.attempts[-1]
 
     def finish(self, state: str) -> int:
-        """Write the final state; return the exit code of the master container."""
+        """Write the final state (`succeeded`, `failed` or `stopped`); return the exit code of the master container for
+        it."""
         self._state, self._finished = state, time.time()
         self.write()
         return EXIT_CODES[state]
 
     def change(self) -> None:
-        """Schedule a write of record.json, because something has changed. Changes that follow each other
-        quickly are written together."""
+        """Schedule a write of record.json, because something has changed. `tick` writes it WRITE_DELAY_S later, so
+        that changes that follow each other quickly are written together."""
         if self._due is None:
             self._due = time.monotonic() + WRITE_DELAY_S
 
@@ -94,8 +96,8 @@ class Record:
             self.write()
 
     def write(self) -> None:
-        """Write the record now, to the container and to the job's folder. A failed write is reported once and
-        does not end the job."""
+        """Write the record now, to the container (/run/hvdocker/record.json) and to the job's folder for logs. A
+        failed write is reported once for each file and does not end the job."""
         self._due = None
         value = self.as_json()
         for path in self._paths:

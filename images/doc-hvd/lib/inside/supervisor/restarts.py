@@ -17,8 +17,8 @@ LONG_RUN_S = 60.0
 
 
 def may_restart(resilience: Resilience, used: int, is_stopped_by_rule: bool) -> bool:
-    """Return whether a failed run may be followed by a restart. `used`: the restarts so far.
-    `is_stopped_by_rule`: a log rule has forbidden further restarts."""
+    """Return whether a failed run may be followed by a restart: `resilience` allows more restarts than were `used`,
+    and no log rule has forbidden further restarts (`is_stopped_by_rule`)."""
     return used < resilience.restarts and not is_stopped_by_rule
 
 
@@ -36,8 +36,8 @@ def restart_pause_s(run_seconds: Sequence[float]) -> float:
 def remaining_hosts(
     job_hosts: Sequence[JobHost], head: str, answering: Collection[str], dropped: Collection[str]
 ) -> tuple[JobHost, ...]:
-    """Return the hosts of the next run: those that respond (`answering`) and are not dropped. The head always
-    takes part, because the supervisor runs on it."""
+    """Return those of `job_hosts` that take part in the next run: those that respond (`answering`) and are not
+    dropped. The head always takes part, because the supervisor runs on it."""
     return tuple(
         job_host
         for job_host in job_hosts
@@ -46,16 +46,17 @@ def remaining_hosts(
 
 
 def launcher_words(launcher: Sequence[str], job_hosts: Sequence[JobHost]) -> list[str]:
-    """Return the launcher's command line with `job_hosts` as its hosts, and with `-np` set to their slots.
-    Hosts are given by address, because horovodrun treats a host as remote unless its name resolves to a local
+    """Return the command line `launcher` with `job_hosts` as its hosts (`-H`), and with `-np` set to the sum of their
+    slots. Hosts are given by address, because horovodrun treats a host as remote unless its name resolves to a local
     address."""
     hosts = ",".join(f"{job_host.address}:{job_host.slots}" for job_host in job_hosts)
     return with_flag_value(with_flag_value(launcher, "-np", str(total_slots(job_hosts))), "-H", hosts)
 
 
 def elastic_launcher_words(launcher: Sequence[str], min_np: int, slots: int) -> list[str]:
-    """Return the launcher's command line with `-np` lowered to the number of slots that exist, but not below
-    `min_np`. Horovod Elastic begins with `-np` ranks, and would wait minutes for slots that do not exist."""
+    """Return the command line `launcher` with `-np` lowered to the number of `slots` that exist, but not below
+    `min_np`. It is unchanged if it has no `-np`. Horovod Elastic begins with `-np` ranks, and would wait minutes for
+    slots that do not exist."""
     wanted = flag_value(launcher, "-np")
     if wanted is None:
         return list(launcher)
@@ -63,28 +64,29 @@ def elastic_launcher_words(launcher: Sequence[str], min_np: int, slots: int) -> 
 
 
 def initial_rank_count(np: int, slots: int, max_np: int | None) -> int:
-    """Return how many ranks an elastic job begins with. Horovod waits until there are `np` slots, then uses
-    all existing slots, up to `max_np`."""
+    """Return how many ranks an elastic job begins with. Horovod waits until there are `np` slots, then uses all
+    existing `slots`, up to `max_np` (None: no limit)."""
     return max(np, slots if max_np is None else min(slots, max_np))
 
 
 def elastic_timeout_s(launcher: Sequence[str]) -> float:
-    """Return how long Horovod waits for slots before it gives up an elastic job."""
+    """Return how long Horovod waits for slots before it gives up an elastic job: the value of `--elastic-timeout` in
+    the command line `launcher`, else Horovod's default."""
     wanted = flag_value(launcher, "--elastic-timeout") or ""
     return float(wanted) if wanted.isdecimal() else ELASTIC_TIMEOUT_S
 
 
 def loss_is_cause_within_s(launcher: Sequence[str], is_own_failure: bool) -> float:
-    """Return for how many seconds after its loss a host may be the cause of an elastic job's failure. If a
-    rank failed by itself (`is_own_failure`), this is short, because such a failure long after the loss has
-    another cause. Otherwise Horovod's timeout is added, because the job may have waited for slots until that
-    timeout ended it."""
+    """Return for how many seconds after its loss a host may be the cause of an elastic job's failure. If a rank failed
+    by itself (`is_own_failure`), this is short, because such a failure long after the loss has another cause.
+    Otherwise Horovod's timeout (`--elastic-timeout` in the command line `launcher`) is added, because the job may have
+    waited for slots until that timeout ended it."""
     return HOST_LOSS_DELAY_S if is_own_failure else HOST_LOSS_DELAY_S + elastic_timeout_s(launcher)
 
 
 def with_flag_value(words: Sequence[str], flag: str, value: str) -> list[str]:
-    """Return the command line `words` with `value` as the value of `flag`. The words are unchanged if they do
-    not contain the flag."""
+    """Return the command line `words` with `value` as the value of `flag`, such as `-np`. The words are unchanged if
+    they do not contain the flag."""
     found = list(words)
     if flag in found[:-1]:
         found[found.index(flag) + 1] = value
@@ -92,7 +94,7 @@ def with_flag_value(words: Sequence[str], flag: str, value: str) -> list[str]:
 
 
 def flag_value(words: Sequence[str], flag: str) -> str | None:
-    """Return the value of `flag` in the command line `words`, or None if the flag is not there."""
+    """Return the value of `flag`, such as `-np`, in the command line `words`, or None if the flag is not there."""
     return words[words.index(flag) + 1] if flag in words[:-1] else None
 
 
@@ -101,30 +103,32 @@ def total_slots(job_hosts: Sequence[JobHost]) -> int:
 
 
 def hosts_by_rank(job_hosts: Sequence[JobHost]) -> dict[int, str]:
-    """Return the host of each rank of a job that is not elastic: the launcher fills the hosts in order."""
+    """Return the host of each rank of a job that is not elastic. The launcher fills the hosts in order: the first
+    ranks are on the first host, as many as it has slots."""
     names = [job_host.name for job_host in job_hosts for _slot in range(job_host.slots)]
     return dict(enumerate(names))
 
 
 def restart_sentence(run: int, why: str, job_hosts: Sequence[JobHost], resilience: Resilience, used: int) -> str:
-    """Return the message that announces a restart after run number `run` failed. `used`: the number of this
-    restart, counted within this master. `resilience.first_restart` adds the restarts that were made before
-    this master."""
+    """Return the message that announces a restart on `job_hosts` after run number `run` failed. `why` says how it
+    failed, such as `hung`. `used`: the number of this restart, counted within this master. `resilience.first_restart`
+    adds the restarts that were made before this master."""
     hosts = ",".join(f"{job_host.name}:{job_host.slots}" for job_host in job_hosts)
     number, most = resilience.first_restart + used, resilience.first_restart + resilience.restarts
     return f"run {run} {why}; running it again on {hosts} (restart {number} of {most})"
 
 
 def describe_failure(first: Mark | None, launcher_code: int) -> str:
-    """Return why a run failed, as words for a message: how the first failed rank ended, or the launcher's
-    exit code if no rank reported a failure (`first` is None)."""
+    """Return why a run failed, as words for a message: how the first failed rank ended (`first`, its exit mark), or
+    the launcher's exit code if no rank reported a failure (`first` is None)."""
     if first is None:
         return f"failed (the launcher: exit code {launcher_code})"
     return f"failed (rank {first['rank']} on {first.get('host', '?')}: {describe_exit(first)})"
 
 
 def describe_exit(mark: Mark) -> str:
-    """Return how a rank ended, as words for a message: out of memory, a signal, or an exit code."""
+    """Return how a rank ended, as words for a message: `out of memory`, a signal, or an exit code. `mark` is the exit
+    mark of the rank (the message that reports its end)."""
     if mark.get("oom"):
         return "out of memory"
     number = mark.get("signal")
@@ -137,7 +141,8 @@ def describe_exit(mark: Mark) -> str:
 
 
 def shortage_sentence(slots: int, least: int, timeout_s: float) -> str:
-    """Return the message for an elastic job that has too few slots to go on."""
+    """Return the message for an elastic job that has fewer `slots` than it needs to go on (`least`). `timeout_s` is
+    how long Horovod waits for more slots."""
     minutes, rest = divmod(timeout_s, 60)
     time_ = f"{minutes:g} min" if minutes and not rest else f"{timeout_s:g} s"
     return (
@@ -146,7 +151,8 @@ def shortage_sentence(slots: int, least: int, timeout_s: float) -> str:
 
 
 def lost_sentence(host: str, ranks: Sequence[int]) -> str:
-    """Return the message for a host of the run that does not respond any more."""
+    """Return the message for a host of the run that does not respond any more. `ranks` are the numbers of the ranks
+    that ran there; they are left out of the message if there are none."""
     if not ranks:
         return f"{host} stopped answering"
     numbers = ", ".join(str(rank) for rank in ranks)

@@ -47,8 +47,9 @@ UNCAUGHT_EXCEPTION = {"code": 1, "signal": None}
 
 
 def main(arguments: Sequence[str], layout: Layout | None = None) -> int:
-    """`supervisor JOB`: run the job to its end. Exits with 0 (succeeded), 1 (failed), 143 (stopped) or 2
-    (usage)."""
+    """Run `supervisor JOB`: run the job to its end. Return the exit code of the master: 0 (succeeded), 1 (failed, or
+    job.json cannot be read), 143 (stopped) or 2 (wrong arguments). `layout` has the folders of the container; None
+    stands for the usual ones."""
     if len(arguments) != 1:
         print("usage: supervisor JOB", file=sys.stderr)
         return 2
@@ -62,7 +63,8 @@ def main(arguments: Sequence[str], layout: Layout | None = None) -> int:
 
 
 class Supervisor:
-    """One job, in one or several runs of the launcher."""
+    """One job, in one or several runs of the launcher: after a failed run the job may be restarted with another
+    run."""
 
     def __init__(self, job: Job, layout: Layout) -> None:
         self._job = job
@@ -76,7 +78,7 @@ class Supervisor:
         self._context = AttemptContext(job, layout, self._loop, self._record, self._rule_matcher, self._lacks_hosts)
 
     def run(self) -> int:
-        """Run the job to its end, then remove its secrets everywhere; return the exit code."""
+        """Run the job to its end, then remove its secrets from all its hosts; return the exit code of the master."""
         _live = hold_live(self._job.name, self._layout.run)
         point_out_to(self._job.name, self._layout.run)
         self._record.write()
@@ -93,8 +95,8 @@ class Supervisor:
             self._remove_secrets()
 
     def _runs(self) -> str:
-        """Run the launcher until the job succeeds, is stopped, or has no restart left; return the job's final
-        state."""
+        """Run the launcher until the job succeeds, is stopped, or may not be restarted after a failure; return the
+        job's final state (`succeeded`, `failed` or `stopped`)."""
         job_hosts = self._first_hosts()
         while not self._loop.stop_requests:
             outcome = self._run_on(job_hosts)
@@ -137,9 +139,9 @@ class Supervisor:
         return launcher_words(launcher, job_hosts) if job_hosts != self._job.hosts else list(launcher)
 
     def _settle(self, attempt: AttemptRecord, outcome: Outcome) -> None:
-        """Complete the record of a run that has ended: how it ended, the first failure, and the lost hosts.
-        If a rank failed because another host is gone, that rank stays the first failure in the record, but
-        the message to the user names the lost host."""
+        """Complete the record of a run that has ended (`attempt`), from its `outcome`: how it ended, the first
+        failure, and the lost hosts. If a rank failed because another host is gone, that rank stays the first failure
+        in the record, but the message to the user names the lost host."""
         attempt.finished, attempt.launcher_code = time.time(), outcome.code
         attempt.hosts = list(dict.fromkeys([*attempt.hosts, *self._record.rank_states.hosts()]))
         self._record.write()
@@ -151,10 +153,10 @@ class Supervisor:
         self._record.write()
 
     def _find_unreported_failure(self, attempt: AttemptRecord) -> None:
-        """Find the failure that caused the others, if its rank never reported its end. A rank that raises an
-        exception first shuts Horovod down. The other ranks fail because of that and may end sooner, and the
-        launcher then closes the connection of the rank that raised. So if all reported failures are
-        consequences, read from that rank's own host how it ended."""
+        """Find the failure that caused the others, if its rank never reported its end, and put it into `attempt`. A
+        rank that raises an exception first shuts Horovod down. The other ranks fail because of that and may end
+        sooner, and the launcher then closes the connection of the rank that raised. So if all reported failures are
+        consequences, read from that rank's own host how it ended. If no such rank is found, nothing changes."""
         rank_states = self._record.rank_states
         if (suspect := rank_states.suspected_cause(time.monotonic())) is None:
             return
@@ -295,8 +297,8 @@ class Supervisor:
 
 
 def find_versions(job: Job, layout: Layout) -> dict[str, str]:
-    """Return the versions of Python and of the packages that are installed beside the launcher. Empty if the
-    image has no launcher."""
+    """Return the versions of Python and of the packages that are installed beside the launcher, by package name. They
+    are written to the record. Empty if the image has no launcher."""
     image = read_image_env(layout.image_env)
     try:
         return installed_versions(launcher_path(job.launcher[0], image.get("PATH")))

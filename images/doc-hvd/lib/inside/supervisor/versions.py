@@ -11,15 +11,16 @@ TENSORFLOW_PACKAGES = ("tensorflow-cpu", "tensorflow-gpu", "tensorflow-intel")
 
 
 def installed_versions(launcher: Path) -> dict[str, str]:
-    """Return the versions of Python and of all packages in the virtual environment, or installation prefix,
-    that contains the launcher."""
+    """Return the versions of Python and of all packages, by package name. They are looked up in the virtual
+    environment, or installation prefix, that contains `launcher`, the path of the launcher."""
     prefix = launcher.parent.parent
     names = [path.name for path in prefix.glob("lib/python3*/*-packages/*.dist-info")]
     return {**python_version(prefix), **versions_from_names(names)}
 
 
 def versions_from_names(names: Iterable[str]) -> dict[str, str]:
-    """Return the versions by package name, from the names of *.dist-info folders."""
+    """Return the versions by package name, from the names of *.dist-info folders. Names in another form are ignored. A
+    variant such as tensorflow-cpu is also listed as tensorflow, if that is not installed itself."""
     matches = (DIST_INFO.fullmatch(name) for name in names)
     found = {match["name"].lower().replace("_", "-"): match["version"] for match in matches if match}
     for name in TENSORFLOW_PACKAGES:
@@ -29,7 +30,8 @@ def versions_from_names(names: Iterable[str]) -> dict[str, str]:
 
 
 def python_version(prefix: Path) -> dict[str, str]:
-    """Return {"python": version}, read from pyvenv.cfg or a folder name without running Python. Empty if unknown."""
+    """Return {"python": version}, such as 3.11.4, read from pyvenv.cfg in `prefix` or from the name of its folder
+    lib/python3.*, without running Python. Empty if unknown."""
     try:
         for line in (prefix / "pyvenv.cfg").read_text(encoding="utf-8").splitlines():
             key, _, value = line.partition("=")
