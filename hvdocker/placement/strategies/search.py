@@ -85,7 +85,7 @@ def first_hosts(
 
 def _is_possible(field: Candidates, sizes: Sequence[int], node: _SearchNode) -> bool:
     """Whether `node.open`, the hosts that may still be chosen, has enough hosts of every size that is still needed.
-    Links are not considered. `sizes` are the sizes in the order of `node.needs`."""
+    The speed of the network between hosts is not looked at. `sizes` are the sizes in the order of `node.needs`."""
     for size, need in zip(sizes, node.needs, strict=True):
         if need:
             there = (node.open & field.whole[size]).bit_count()
