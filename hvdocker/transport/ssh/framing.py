@@ -69,8 +69,7 @@ def framed_output(frame: Frame, chunks: Iterable[bytes]) -> Iterator[bytes]:
             for _ in incoming:  # the exit status follows the last byte
                 pass
             return
-        # The end of the data may be the beginning of the mark.
-        ready = len(pending) - len(frame.end) + 1
+        ready = len(pending) - _begun(pending, frame.end)
         if ready > 0:
             yield pending[:ready]
             pending = pending[ready:]
@@ -80,6 +79,12 @@ def framed_output(frame: Frame, chunks: Iterable[bytes]) -> Iterator[bytes]:
                 yield pending
             raise FrameError(None)
         pending += chunk
+
+
+def _begun(data: bytes, mark: bytes) -> int:
+    """Return how many bytes at the end of the data may be the beginning of the mark."""
+    most = min(len(data), len(mark) - 1)
+    return next((count for count in range(most, 0, -1) if data.endswith(mark[:count])), 0)
 
 
 def _after_start(frame: Frame, incoming: Iterator[bytes]) -> bytes:
