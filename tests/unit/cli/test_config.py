@@ -41,7 +41,7 @@ def test_every_setting_with_where_it_comes_from(cli: Cli) -> None:
         f"# {cli.cwd}/lab.yaml: named on the command line",
         "cluster: lab  # line 1",
         "# image: doc-hvd:gpu where hosts have GPUs, else doc-hvd:cpu",
-        "shm: 1073741824  # line 4",
+        "shm: 1GB  # line 4",
         "# memory: no limit",
         "    # reached as 10.0.0.1: HostName in ~/.ssh/config",
         "      user: kim  # ~/.ssh/config",
