@@ -149,7 +149,8 @@ class OutputScreen:
         if self._thread is None and not self._is_closed:
             self._thread = threading.Thread(target=self._run, name="output", daemon=True)
             self._thread.start()
-        self._wake.set()
+        if not self._wake.is_set():
+            self._wake.set()
 
     def _run(self) -> None:
         """Write what waits, at most once in INTERVAL_S, until the screen is closed or a write fails."""

@@ -79,9 +79,10 @@ def _lines(view: ConfigView) -> Iterator[str]:
     inventory = view.inventory
     plain = _plain_settings(inventory)
     sizes = {"shm": inventory.shm_bytes, "memory": inventory.memory_bytes}
-    plain |= {name: exact_size(size) for name, size in sizes.items() if size}
     for each in INVENTORY_FIELD.fields:
-        if each.name in plain:
+        if size := sizes.get(each.name):
+            yield f"{each.name}: {exact_size(size)}{_origin(view, each.name)}"
+        elif each.name in plain:
             yield from _entry(each, plain[each.name], _origin(view, each.name))
     yield from _env(inventory, _origin(view, "env"))
     yield from _mounts(inventory, _origin(view, "mounts"))

@@ -4,13 +4,15 @@ An engine sends a log in pieces (mostly lines), each with a time stamp. When a l
 new link from the time of the last pieces. No piece is yielded twice. A piece is lost only if the engine, whose log
 is bounded in size, drops it before the new link is open.
 
-An engine that begins a new log file may send what it has already read of that file once more, in the same stream."""
+An engine that begins a new log file may send a file that it has already sent once more, in the same stream."""
 
 from __future__ import annotations
 
 import re
+from array import array
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
@@ -25,20 +27,20 @@ ReopenLink = Callable[[HvdockerError], "HostLink"]
 
 # Stamps of stdout and stderr may be slightly out of order: a stream that is reopened begins this many seconds back.
 _SECONDS_BACK = 3
-# So many last pieces are remembered, or all of the last seconds if those are more.
-_PIECES_KEPT = 50_000
+# Of older seconds the hashes of pieces are remembered, in at most so much memory. This is enough for a log file.
+_MAX_HASH_BYTES = 16 << 20
+_BYTES_PER_SECOND = 200
 _STAMPED = re.compile(rb"((\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.\d+)?)Z ")
 
 
 @dataclass
 class LogReader:
-    """Reads the log of a container as a stream of pieces (mostly lines), and goes on after a broken link.
+    """Reads the log of a container.
 
-    `link` is the current link; when it breaks, `reopen` returns a new one. Without `reopen` a broken link is an error.
-    `runs` returns whether the job still runs. `tail` (a number of last lines) and `since` (a Unix time) say where
-    reading begins; None means the beginning of the log. `_recent` counts the pieces of the last seconds, by second, and
-    `_remembered` is their number. `_newest` is the newest time stamp. `_known` counts the pieces that the engine is
-    expected to send a second time."""
+    `link` is the current link; when it breaks, `reopen` returns a new one. Without `reopen` a broken link is an
+    error. `runs` returns whether the job still runs. `tail` (a number of last lines) and `since` (a Unix time) say
+    where reading begins. `_recent` counts the pieces of the last seconds, by second; `_older` has the hashes of
+    earlier pieces. `_newest` is the newest time stamp. `_known` counts the pieces that are expected once more."""
 
     link: HostLink
     container: str
@@ -47,7 +49,7 @@ class LogReader:
     tail: int | None = None
     since: float | None = None
     _recent: dict[bytes, Counter[bytes]] = field(default_factory=dict, init=False)
-    _remembered: int = field(default=0, init=False)
+    _older: _PieceHashes = field(default_factory=lambda: _PieceHashes(), init=False)
     _newest: bytes = field(default=b"", init=False)
     _known: Counter[bytes] = field(default_factory=Counter, init=False)
 
@@ -90,12 +92,13 @@ class LogReader:
             self._known.update(pieces)
 
     def _is_repeated(self, stamp: bytes, second: bytes, piece: bytes) -> bool:
-        """Return whether the piece was yielded before, so that it has to be skipped. `stamp` is its time stamp as the
-        engine wrote it, `second` the same without fractions."""
+        """Return whether the piece was yielded before."""
         if stamp > self._newest:
             self._newest = stamp
             return False
-        if not self._known[piece] and stamp < self._newest and self._recent.get(second, Counter())[piece]:
+        if second not in self._recent:
+            return self._older.has(second, piece)
+        if not self._known[piece] and stamp < self._newest and self._recent[second][piece]:
             # The engine has gone back.
             self._expect_again()
         if not self._known[piece]:
@@ -104,31 +107,40 @@ class LogReader:
         return True
 
     def _start_arguments(self) -> dict[str, object]:
-        """Return the arguments for the engine's `logs` call that say where to begin. At first that is where `tail` and
-        `since` say. Later it is some seconds before the last piece, and pieces that were yielded already are
-        skipped."""
+        """Return the arguments of the engine's `logs` that say where to begin: some seconds back, or where `tail`
+        and `since` say if nothing was read yet."""
         if not self._recent:
             begin = {} if self.since is None else {"since": self.since}
             return {"tail": "all" if self.tail is None else self.tail, **begin}
-        begin_second = sorted(self._recent)[-_SECONDS_BACK:][0]
-        oldest = datetime.strptime(begin_second.decode(), "%Y-%m-%dT%H:%M:%S")
+        oldest = datetime.strptime(min(self._recent).decode(), "%Y-%m-%dT%H:%M:%S")
         return {"since": int(oldest.replace(tzinfo=timezone.utc).timestamp())}
 
     def _remember(self, second: bytes, piece: bytes) -> None:
-        """Remember a piece by the second of its time stamp. A stream that is reopened begins some seconds back, and the
-        pieces that are remembered are skipped."""
+        """Remember a piece by the second of its time stamp. A stream that is reopened begins with that second
+        again, and the piece is skipped."""
         is_new = second not in self._recent
         self._recent.setdefault(second, Counter())[piece] += 1
-        self._remembered += 1
-        if is_new:
-            self._forget_old()
+        for old in sorted(self._recent)[:-_SECONDS_BACK] if is_new else ():
+            self._older.add(old, self._recent.pop(old))
 
-    def _forget_old(self) -> None:
-        """Forget the pieces of the oldest seconds, so that memory stays bounded. At least _PIECES_KEPT pieces and the
-        last _SECONDS_BACK seconds stay remembered."""
-        for old in sorted(self._recent)[:-_SECONDS_BACK]:
-            size = self._recent[old].total()
-            if self._remembered - size < _PIECES_KEPT:
-                return
-            self._remembered -= size
-            del self._recent[old]
+
+class _PieceHashes:
+    """The hashes of pieces, by the second of their time stamp. The oldest seconds are forgotten."""
+
+    def __init__(self) -> None:
+        self._hashes: dict[bytes, array[int]] = {}
+        self._bytes = 0
+
+    def add(self, second: bytes, pieces: Iterable[bytes]) -> None:
+        """Remember more pieces of a second."""
+        before = self._hashes.pop(second, array("q"))
+        found = self._hashes[second] = array("q", sorted({*before, *map(hash, pieces)}))
+        self._bytes += 8 * (len(found) - len(before)) + (0 if before else _BYTES_PER_SECOND)
+        while self._bytes > _MAX_HASH_BYTES:
+            oldest = next(iter(self._hashes))
+            self._bytes -= 8 * len(self._hashes.pop(oldest)) + _BYTES_PER_SECOND
+
+    def has(self, second: bytes, piece: bytes) -> bool:
+        hashes, wanted = self._hashes.get(second, array("q")), hash(piece)
+        at = bisect_left(hashes, wanted)
+        return at < len(hashes) and hashes[at] == wanted

@@ -41,7 +41,7 @@ def test_every_setting_with_where_it_comes_from(cli: Cli) -> None:
         f"# {cli.cwd}/lab.yaml: named on the command line",
         "cluster: lab  # line 1",
         "# image: doc-hvd:gpu where hosts have GPUs, else doc-hvd:cpu",
-        'shm: "1GB"  # line 4',
+        "shm: 1GB  # line 4",
         "# memory: no limit",
         "    # reached as 10.0.0.1: HostName in ~/.ssh/config",
         "      user: kim  # ~/.ssh/config",
@@ -49,13 +49,11 @@ def test_every_setting_with_where_it_comes_from(cli: Cli) -> None:
         f"      key: {cli.cwd}/keys/lab  # ssh/key (line 2)",
         "      user: root  # hosts/1 (line 7)",
         "      port: 22  # hosts/1/ssh/port (line 7)",
-        "      handshake_timeout: 30  # default",
     ):
         assert f"{line}\n" in text
     [a, b] = parse(text, "config", "other").hosts
     key = f"{cli.cwd}/keys/lab"
-    assert a.ssh == SshSettings("kim", 2200, key, handshake_timeout=30)
-    assert b.ssh == SshSettings("root", 22, key, handshake_timeout=30)
+    assert (a.ssh, b.ssh) == (SshSettings("kim", 2200, key), SshSettings("root", 22, key))
 
 
 @pytest.mark.parametrize("flags", [(), ("--json",)])

@@ -99,8 +99,9 @@ def test_an_engine_that_begins_a_new_log_file_and_goes_back_tells_nothing_twice(
     """Seen with Docker 20.10: what was read of the new file came once more."""
     older = [at(1, f"old {n}\n", n) for n in range(5)]
     newer = [at(second, f"new {n}\n", n) for second in range(2, 30) for n in range(5)]
-    told = read(Engine([*older, *newer[:60], *newer]))
-    assert told == [piece.partition(b" ")[2] for piece in (*older, *newer)]
+    for replayed in (newer[:60], newer):
+        told = read(Engine([*older, *replayed, *newer]))
+        assert told == [piece.partition(b" ")[2] for piece in (*older, *newer)]
 
 
 def test_a_clock_that_was_set_back_loses_no_line() -> None:
