@@ -45,7 +45,7 @@ def make_folders(root: str, paths: Iterable[str], is_shared: bool = False) -> Co
         "umask 077; above=$1; new=; "
         'while [ -n "$above" ] && [ ! -e "$above" ]; do new=$above; above=${above%/*}; done; '
         f'[ -z "$new" ] || printf \'%s\\n\' "{_NEW_FOLDER}$new"; '
-        'mode=$2; shift 2; mkdir -p -- "$@" && chmod "$mode" -- "$@"'
+        'mode=$2; shift 2; mkdir -p -- "$@" && chmod -- "$mode" "$@"'
     )
     return shell(script, root, "777" if is_shared else "700", *paths)
 

@@ -7,7 +7,11 @@ everything outside of the marks is dropped.
 
 The login shell need not be a POSIX shell: fish and csh quote differently, and csh refuses a newline in quotes
 and expands `!` in them. So the line that they parse has only printable ASCII in single quotes, without quote,
-backslash at a quote, or `!`: `sh` decodes it with `printf %b` and runs the actual command."""
+backslash at a quote, or `!`: `sh` decodes it with `printf %b` and runs the actual command.
+
+Start-up files also export variables that change what programs do: POSIXLY_CORRECT and TAR_OPTIONS for GNU tools,
+TMOUT, SHELLOPTS and functions (named `rm` or `tar`) where `sh` is bash. So a framed command gets a new
+environment, with only the variables that it needs."""
 
 from __future__ import annotations
 
@@ -16,6 +20,12 @@ from collections.abc import Iterable, Iterator
 from hvdocker.shell.command import Command
 
 _PLAIN = frozenset(range(0x20, 0x7F)) - set(b"'\\!")
+# DOCKER_HOST and XDG_RUNTIME_DIR lead to the engine's socket, DOCKER_CONFIG to the logins of registries.
+# LD_LIBRARY_PATH is where programs outside of the system's folders find their libraries, such as nvidia-smi.
+_KEPT_VARIABLES = (
+    *("HOME", "PATH", "USER", "LOGNAME", "SHELL", "SSH_CONNECTION"),
+    *("DOCKER_HOST", "DOCKER_CONFIG", "XDG_RUNTIME_DIR", "LD_LIBRARY_PATH"),
+)
 
 
 class Frame:
@@ -32,12 +42,12 @@ class Frame:
         output. It exits with the command's exit code. It works in any common login shell."""
         end = f"hvdocker-end-{self._token}"
         script = f"{self._start_marks()}; {command.line()}; code=$?; echo {end}; echo {end} >&2; exit $code"
-        return login_shell_line(script)
+        return _new_environment_line(script)
 
     def open_line(self, command: Command) -> bytes:
         """Return the line for the login shell for a command that runs until it is closed, such as a tunnel. Only the
         first mark is printed, because the command replaces the shell."""
-        return login_shell_line(f"{self._start_marks()}; exec {command.line()}")
+        return _new_environment_line(f"{self._start_marks()}; exec {command.line()}")
 
     def _start_marks(self) -> str:
         word = f"hvdocker-start-{self._token}"
@@ -108,8 +118,19 @@ def _after_start(frame: Frame, incoming: Iterator[bytes]) -> bytes:
 def login_shell_line(script: str) -> bytes:
     """Return a line that makes every common login shell (bash, zsh, dash, fish, csh) run `script` in `sh` unchanged.
 
-    The script may have bytes that are not UTF-8, as surrogate escapes."""
-    encoded = "".join(
+    The script runs in the environment that the login shell exports. It may have bytes that are not UTF-8, as
+    surrogate escapes."""
+    return f"exec sh -c 'eval \"$(printf %b \"$1\")\"' sh '{_encoded(script)}'".encode()
+
+
+def _new_environment_line(script: str) -> bytes:
+    """Return a line like that of `login_shell_line`, whose script sees only the variables of `_KEPT_VARIABLES`."""
+    # A variable that is not set must stay so: `${NAME+word}` is nothing then, also under `set -u`.
+    kept = " ".join(f'${{{name}+"{name}=${name}"}}' for name in _KEPT_VARIABLES)
+    return f"exec sh -c 'exec env -i {kept} sh -c \"$(printf %b \"$1\")\"' sh '{_encoded(script)}'".encode()
+
+
+def _encoded(script: str) -> str:
+    return "".join(
         chr(byte) if byte in _PLAIN else f"\\0{byte:03o}" for byte in script.encode("utf-8", "surrogateescape")
     )
-    return f"exec sh -c 'eval \"$(printf %b \"$1\")\"' sh '{encoded}'".encode()

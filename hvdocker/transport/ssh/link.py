@@ -153,7 +153,8 @@ class SshLink:
             host=self.name,
             command=self.pasteable(Command(("true",))),
             lines=said,
-            fix="the SSH user needs a login shell that runs commands, and a POSIX sh on its PATH",
+            fix="the SSH user needs a login shell that runs commands, a POSIX sh on its PATH, and start-up files "
+            "(such as ~/.bashrc) that do not call exit, or exec another shell, where nobody is at a terminal",
         )
 
     def stream(self, command: Command, stdin: Iterable[bytes] | None = None) -> Iterator[bytes]:

@@ -49,11 +49,13 @@ def test_every_setting_with_where_it_comes_from(cli: Cli) -> None:
         f"      key: {cli.cwd}/keys/lab  # ssh/key (line 2)",
         "      user: root  # hosts/1 (line 7)",
         "      port: 22  # hosts/1/ssh/port (line 7)",
+        "      handshake_timeout: 30  # default",
     ):
         assert f"{line}\n" in text
     [a, b] = parse(text, "config", "other").hosts
     key = f"{cli.cwd}/keys/lab"
-    assert (a.ssh, b.ssh) == (SshSettings("kim", 2200, key), SshSettings("root", 22, key))
+    assert a.ssh == SshSettings("kim", 2200, key, handshake_timeout=30)
+    assert b.ssh == SshSettings("root", 22, key, handshake_timeout=30)
 
 
 @pytest.mark.parametrize("flags", [(), ("--json",)])

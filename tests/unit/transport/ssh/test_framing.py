@@ -1,6 +1,7 @@
 """Frames around the output of commands: nothing that a host prints besides counts as an answer."""
 
 import itertools
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -74,6 +75,20 @@ def test_words_arrive_unchanged_through_a_login_shell(login_shell: str, tmp_path
     wanted = "".join(f"[{word}]" for word in ODD_WORDS).encode("utf-8", "surrogateescape")
     assert b"".join(framed_output(FRAME, [done.stdout])) == wanted
     assert (done.returncode, FRAME.errors(done.stderr)) == (7, b"trouble\n")
+
+
+@pytest.mark.parametrize("login_shell", ["sh", "bash", "dash"])
+def test_variables_and_functions_of_a_start_up_file_change_no_command(login_shell: str, tmp_path: Path) -> None:
+    (tmp_path / "sh").symlink_to(str(shutil.which("bash")))  # as on Fedora, RHEL and SUSE
+    (tmp_path / "file").write_text("old\n")
+    odd = {"POSIXLY_CORRECT": "1", "SHELLOPTS": "nounset:noclobber", "BASH_FUNC_cat%%": "() { echo mine; }"}
+    needed = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "HOME": '/home/it\'s "me"', "DOCKER_HOST": ""}
+    script = 'echo new > file; cat file; echo "$HOME|${DOCKER_HOST-unset}|${USER-unset}|$unset"; env'
+    line = FRAME.line(shell(script))
+    done = subprocess.run([login_shell, "-c", line], capture_output=True, cwd=tmp_path, env=odd | needed)
+    answer = b"".join(framed_output(FRAME, [done.stdout])).decode()
+    assert answer.startswith('new\n/home/it\'s "me"||unset|\n'), done.stderr
+    assert "POSIXLY_CORRECT" not in answer
 
 
 def test_a_tunnel_has_only_the_first_mark() -> None:
