@@ -150,7 +150,7 @@ class CommandTimeout(HvdockerError):
 
 
 class Locked(HvdockerError):
-    """Another hvdocker command holds the lock of a host."""
+    """Another hvdocker command holds the lock of a host, or this command has lost a lock that it held."""
 
     exit_code = ExitCode.LOCKED
 

@@ -117,7 +117,9 @@ def run_mark(folder: str, token: str, owner: str) -> str:
 
 
 def read_run_mark(name: str) -> tuple[str, str]:
-    """Return the token and the owner from `<token>@<owner>`, the last part of the path of a run mark."""
+    """Return the token and the owner from `<token>@<owner>`, the last part of the path of a run mark.
+
+    The owner is empty if `name` has no `@`."""
     token, _, owner = name.partition("@")
     return token, unquote(owner)
 

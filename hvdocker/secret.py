@@ -28,8 +28,8 @@ class Secret(Generic[AnyStr]):
 
 @dataclass(frozen=True)
 class SecretSource:
-    """Where to read the value of a secret: from the file `path`, or from the environment variable `name` if `path`
-    is None."""
+    """Where to read the value of the secret `name`: from the file `path`, or from the environment variable with this
+    name if `path` is None."""
 
     name: str
     path: str | None = None

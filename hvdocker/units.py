@@ -18,7 +18,7 @@ GIB = 1024**3
 
 def parse_bytes(text: str) -> int | None:
     """Parse `16GB`, `512m`, `1.5 GiB` or a number of bytes. All units are powers of 1024. Return None if the text is
-    invalid or the size is too large."""
+    invalid or the size does not fit in 63 bits."""
     found = re.fullmatch(SIZE, text)
     if not found:
         return None

@@ -25,7 +25,8 @@ from hvdocker.transport.session import connected
 class HostStatus:
     """A host in the status. `host` is the name or address in the inventory by which the host is reached.
 
-    `worker` is None if the host has none. `seen` is None, and `error` is set, if it could not be observed."""
+    `worker` is None if the host has none. `seen` is None, and `error` is set, if it could not be observed.
+    `is_left_out`: the cluster was made for some slots only, and none of them is on this host."""
 
     name: str
     host: str

@@ -48,7 +48,8 @@ KEEP_CHOICES = ("never", "failed", "always")
 class UpOptions:
     """The flags of `up`. `keep` is one of KEEP_CHOICES. `lock_wait_s` is how long to wait for the locks.
 
-    `is_forced`: also change a cluster that another user owns."""
+    `is_forced`: also change a cluster that another user owns. `request` says which slots to use; None means all free
+    slots of every host."""
 
     accept_new_host_keys: bool = False
     is_dry_run: bool = False
@@ -104,7 +105,7 @@ def up(
     """Bring the cluster up, and return the plan and the hosts.
 
     `show` is called with the plan before the plan is applied. `tell` is called with an explanation of the placement
-    if some slots were requested. No lock is taken for a dry run or an empty plan. If the plan fails, the error is
+    if `options.request` is given. No lock is taken for a dry run or an empty plan. If the plan fails, the error is
     raised, and what this run created is removed unless `options.keep` says otherwise."""
     with connected(env, located, options.accept_new_host_keys, must_all=False) as session:
         located = with_default_image(located, session)
@@ -189,13 +190,13 @@ def _show(env: Env, plan: Plan, show: Show) -> None:
 
 
 def _hosts_to_lock(state: ClusterState, request: SlotRequest | None) -> list[str]:
-    """Return the hosts that may be changed. A host that the request excludes may be changed if it has a worker."""
+    """Return the hosts that `up` may change: all but those that the request excludes and that have no worker."""
     excluded = request.exclude if request else ()
     return [name for name in state.hosts if name not in excluded or name in state.workers()]
 
 
 def _explain(env: Env, located: Located, options: UpOptions, state: ClusterState, tell: Explain | None) -> None:
-    """Call `tell` with an explanation of the placement, if some slots were requested. Do nothing if `tell` is None.
+    """Call `tell` with an explanation of the placement. Do nothing if `tell` or `options.request` is None.
 
     If the cluster was already made for the same request, send a note instead, because nothing is placed."""
     if tell is None or options.request is None:

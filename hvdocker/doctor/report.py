@@ -83,7 +83,7 @@ class DoctorReport:
         return ExitCode.UNFIT if bad else ExitCode.OK
 
     def as_json(self) -> Mapping[str, object]:
-        """Return what `doctor --json` prints."""
+        """Return what `doctor --json` prints: the fields of the report, and under `mark` its worst mark."""
         return {
             "cluster": self.cluster,
             "mark": worst_mark(finding.mark for finding in self.findings).value,

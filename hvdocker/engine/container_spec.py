@@ -21,12 +21,14 @@ ROOT_CAPABILITIES = ("SETUID", "SETGID", "SYS_CHROOT", "DAC_OVERRIDE")
 class ContainerSpec:
     """Everything that decides how a container of hvdocker is created.
 
-    `uid` and `gid` are those of the container's user. `network` is `host`, the name of a Docker network, or
-    `container:NAME` to share the network of another container. `address` is the container's IPv4 address in `network`;
-    None means no fixed address. `binds` are mounts as the docker CLI writes them, `SOURCE:TARGET`. `memory_bytes` and
-    `cpus` are limits; None means no limit. `shm_bytes` is the size of /dev/shm; None means the engine's default.
-    `restart` is the engine's restart policy, such as `no` or `unless-stopped`. `stop_timeout_s` is how long the engine
-    waits between SIGTERM and SIGKILL."""
+    `uid` and `gid` are those of the container's user, `groups` the numbers of its supplementary groups. `network` is
+    `host`, the name of a Docker network, or `container:NAME` to share the network of another container. `address` is
+    the container's IPv4 address in `network`; None means no fixed address. `hostname` is the name of the container
+    itself, and `hostname_address` the address to which it resolves there; None leaves both to the engine. `devices` are
+    UUIDs of GPUs, or ALL_DEVICES; empty for no GPU. `binds` are mounts as the docker CLI writes them, `SOURCE:TARGET`.
+    `memory_bytes` and `cpus` are limits; None means no limit. `shm_bytes` is the size of /dev/shm; None means the
+    engine's default. `restart` is the engine's restart policy, such as `no` or `unless-stopped`. `stop_timeout_s` is
+    how long the engine waits between SIGTERM and SIGKILL."""
 
     name: str
     image: str

@@ -1,5 +1,5 @@
-"""What hvdocker has left on a host, for all clusters, and which clients are alive. Only data: plan.py decides what
-is removed."""
+"""What hvdocker has left on a host, for all clusters, and which clients (hvdocker processes) are alive. Only data:
+plan.py decides what is removed."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class UnusedImage:
 class HostLeftovers:
     """All leftovers on one host, for every cluster.
 
-    `containers` are all containers of hvdocker, used or not. `live_tokens` are the tokens of clients that have a
-    live ticket on this host. `folders` are the cluster folders of runs. `feeds` (folders) and `parts` (tags of
-    incomplete images) come from image transfers, and are too old to be still in use. `images` are unused; they are
-    listed only for `gc --images`."""
+    `containers` are all containers of hvdocker, used or not. `live_tokens` are the tokens of clients (hvdocker
+    processes) that have a live ticket on this host. `folders` are the cluster folders of runs. `feeds` (folders) and
+    `parts` (tags of incomplete images) come from image transfers, and are too old to be still in use. `images` are
+    unused; they are listed only for `gc --images`."""
 
     containers: tuple[ContainerSeen, ...] = ()
     live_tokens: frozenset[str] = frozenset()

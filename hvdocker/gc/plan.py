@@ -19,8 +19,8 @@ from hvdocker.plan.plan import Plan, Step, plan_of
 class DeadRun:
     """A cluster that a `run` made and that nothing uses any more.
 
-    No host that has a container or folder of the run has a live ticket of its client. `owners` are the owners that
-    these containers and folders name, `hosts` the hosts that have them."""
+    No host that has a container or folder of the run has a live ticket of its client (its `hvdocker run`). `owners`
+    are the owners that these containers and folders name, `hosts` the hosts that have them."""
 
     cluster: str
     owners: tuple[str, ...]
@@ -32,8 +32,8 @@ class DeadRun:
 
 @dataclass
 class _RunSeen:
-    """What was observed of one cluster that a `run` made. `is_live`: its client has a live ticket on one of the
-    hosts."""
+    """What was observed of one cluster that a `run` made. `is_live`: its `hvdocker run` has a live ticket on one
+    of the hosts."""
 
     owners: set[str]
     hosts: list[str]

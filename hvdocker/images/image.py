@@ -81,7 +81,7 @@ def build(env: Env, request: BuildRequest, inventory: Path | None = None) -> str
 
 @dataclass(frozen=True)
 class PushReport:
-    """The plan of a push, and the hosts as they were observed before it."""
+    """The plan of a push, its inventory with the pushed image, and the hosts, by name, as observed before the push."""
 
     plan: Plan
     inventory: Inventory

@@ -31,11 +31,11 @@ class ImagePlan:
 
 def plan_image(inventory: Inventory, state: ClusterState, placed: Mapping[str, HostPlan]) -> ImagePlan:
     """Return the steps that bring the inventory's image to every host that lacks it. `placed` are the hosts of the
-    cluster.
+    cluster, by name.
 
     If no engine has the image, hosts pull it from the inventory's registry. Without a registry, the image is built if
-    it is one of `names.OWN_IMAGES`; otherwise an error is raised. Also raises if the image is for another CPU
-    architecture than the hosts have, or is not made for hvdocker."""
+    it is one of `names.OWN_IMAGES`; otherwise raise HvdockerError. Also raise HvdockerError if the image is not made
+    for hvdocker, and HostUnfit if it is for another CPU architecture than the hosts have."""
     hosts = {name: place.seen for name, place in placed.items()}
     arch = docker_arch(next(iter(hosts.values())).engine.architecture)
     source = _find_source(state, hosts, arch)
@@ -103,7 +103,7 @@ def _find_source(state: ClusterState, hosts: Mapping[str, HostSeen], arch: str) 
     """Return the place to take the image from (CONTROLLER or a host name) and the image there.
 
     The controller is preferred if its image is for the architecture `arch` of the hosts, else the first host
-    that has the image. Returns None if no engine has the image."""
+    that has the image, else the controller despite another architecture. Returns None if no engine has the image."""
     own = state.controller_image
     if own and own.architecture == arch:
         return CONTROLLER, own

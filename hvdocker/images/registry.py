@@ -87,7 +87,7 @@ def _pull(engine: APIClient, remote: str, progress: Progress) -> None:
 
 
 def _check_content(step: PullImage, found: str) -> None:
-    """Raise if the pulled image, with the content hash `found`, is not the build on `step.source`.
+    """Raise HvdockerError if the pulled image, with the content hash `found`, is not the build on `step.source`.
 
     If `step.content` is None, any build is accepted."""
     if step.content in (None, found):
@@ -124,7 +124,7 @@ def check_same_content(contents: Mapping[str, str]) -> None:
 
 
 def credentials() -> dict[str, str] | None:
-    """Return the registry credentials from the environment (USER_VARIABLE, PASSWORD_VARIABLE).
+    """Return the registry's `username` and `password` from the environment (USER_VARIABLE, PASSWORD_VARIABLE).
 
     Return None if neither is set; Docker's SDK then uses the credentials that `docker login` stored. Raise
     UsageProblem if only one is set."""

@@ -30,9 +30,9 @@ class ConfigView:
     effective_ssh: tuple[EffectiveSsh, ...] = ()
 
     def settings(self, host: Host, index: int) -> dict[str, Setting]:
-        """Return the SSH settings of a host by key (user, port, key, …). `index` is the host's position in the
-        inventory. They are combined with ~/.ssh/config if it was read; otherwise they are those of the inventory, with
-        empty origins."""
+        """Return the SSH settings of a host by key: user, port, key, jump, handshake_timeout. `index` is the host's
+        position in the inventory. The settings are combined with ~/.ssh/config if it was read; otherwise they are
+        those of the inventory, with empty origins."""
         if self.effective_ssh:
             reach = self.effective_ssh[index]
             return {each.name: getattr(reach, each.name) for each in SSH_FIELDS}
@@ -46,7 +46,12 @@ def config_yaml(view: ConfigView) -> str:
 
 
 def config_json(view: ConfigView) -> dict[str, object]:
-    """Return the inventory as a JSON object. A key that is not set has the value None. Sizes are in bytes."""
+    """Return the inventory as a JSON object: its keys except the general `ssh`, its path (`inventory`) and `why` it was
+    chosen. The `ssh` of a host has `value` and `from` (the origin) of each setting, and the plain `keys` and `hostname`
+    if ~/.ssh/config was read. Sizes are in bytes.
+
+    A key that is not set has the value None, but `cluster`, `user` and `gpus` have their default, and lists and `env`
+    are empty."""
     inventory = view.inventory
     return {
         "inventory": view.path,

@@ -64,7 +64,7 @@ class Field:
     is_required: bool = False
 
     def matches(self, text: str) -> bool:
-        """Return whether the whole text is safe and matches the pattern."""
+        """Return whether the text is safe (`is_safe_text`) and as a whole matches the pattern."""
         return is_safe_text(text) and re.fullmatch(self.pattern, text) is not None
 
     @property

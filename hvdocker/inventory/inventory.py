@@ -18,6 +18,7 @@ HANDSHAKE_TIMEOUT_S = 30
 class SshSettings:
     """How to log in. None means: as in ~/.ssh/config, else OpenSSH's own default.
 
+    `key` is the path of a private key. `jump` has the jump hosts, as `user@host:port` with commas between them.
     `handshake_timeout` is in seconds; None means HANDSHAKE_TIMEOUT_S."""
 
     user: str | None = None

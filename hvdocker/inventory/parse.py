@@ -122,7 +122,8 @@ def _host(reader: FieldReader, item: object, path: KeyPath, field: Field, genera
 
 
 def _complain_of_duplicates(reader: FieldReader, hosts: list[Host | None]) -> None:
-    """Report hosts that have the name, the training address or the SSH target of an earlier host."""
+    """Report hosts that have the name, the training address or the SSH target (`host:`, port and jump hosts) of an
+    earlier host."""
     seen: dict[tuple[str, object], int] = {}
     for index, host in enumerate(hosts):
         if host is None:

@@ -30,8 +30,9 @@ def generate(
     """Return the inventory for `up --hosts` (`hosts`) or `up --local` (`local`, the number of workers). Give one of
     the two.
 
-    It is only a value: `point_at` writes it into .hvdocker/, so that later verbs use it too. `cluster` defaults to the
-    name of the current folder. Raise HvdockerError if .hvdocker/ has an inventory of another cluster."""
+    It is only a value: `point_at` writes it into .hvdocker/, so that later verbs use it too. `hosts` are as in an
+    inventory (`user@host`). Without `image` the inventory names none. `cluster` defaults to the name of the current
+    folder. Raise HvdockerError if .hvdocker/ has an inventory of another cluster, UsageProblem for wrong values."""
     if cluster:
         check_cluster_name(cluster)
     body: dict[str, object] = {"cluster": cluster or names.as_cluster_name(env.cwd.name)}
@@ -108,9 +109,9 @@ def _unwritable(located: Located, why: str) -> UsageProblem:
 
 def point_at(located: Located) -> str | None:
     """Make this the current cluster of its folder: write current.json, and the inventory if it was generated.
-    Return the path of the inventory that was current before, if it was a different one.
+    Return the path of the inventory that was current before, or None if there was none or it was this one.
 
-    Do nothing for a cluster that was named with `--cluster`."""
+    For a cluster that was named with `--cluster`, do nothing and return None."""
     if located.flag:
         return None
     with writing_state(located):

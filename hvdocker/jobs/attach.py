@@ -127,8 +127,8 @@ def _follow(
 
 
 def _last_lines_of_failed_rank(found: FoundJob, end: JobEnd) -> dict[int, tuple[str, ...]]:
-    """Return the last lines of the rank that failed first, by rank, from the master's log. Empty if the record
-    names no failed rank or there is no master."""
+    """Return the last lines of the rank that failed first, by rank, from the master's log. Empty if `end` names no
+    failed rank, or if the master is gone."""
     first = end.record.first_failure if end.record else None
     if first is None or found.master is None:
         return {}

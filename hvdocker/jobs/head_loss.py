@@ -152,8 +152,8 @@ def clean_up_lost_job(env: Env, located: Located, job: str, has_secrets: bool) -
 
 
 def remove_secrets(env: Env, located: Located, links: Mapping[str, HostLink], state: ClusterState, job: str) -> None:
-    """Remove the secrets of a job that lost its head from the hosts in `links` and `state`. If that fails on a host,
-    send only a note, because the lost head is the error to report."""
+    """Remove the secrets of a job that lost its head from the hosts in `state`, over their links (`links`, by host). If
+    that fails on a host, send only a note, because the lost head is the error to report."""
     from hvdocker.plan.apply import Context, apply_all
 
     plan = plan_of("train", located.inventory.cluster, ("secrets", steps_after_head_loss(state, job)))

@@ -227,7 +227,7 @@ def _from_local_job(home: LocalJob) -> ListedJob:
 
 def _jobs_on_hosts(masters: Mapping[str, tuple[MasterSeen, ...]], state: ClusterState, now: float) -> list[ListedJob]:
     """Return the jobs of all master containers (`masters`, by host). A container that two hosts report, because both
-    are the same machine, counts once. `now` is the Unix time up to which running jobs are counted.
+    are the same machine, counts once. `now` is the Unix time up to which the run time of a running job is counted.
 
     `state` is the state of the inventory's own cluster. Only for jobs of this cluster it is known which hosts joined
     them after the start."""

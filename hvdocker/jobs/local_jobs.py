@@ -78,8 +78,8 @@ def fetched_to(located: Located, job: str) -> Path | None:
 
 
 def write_master_file(located: Located, job: str, inspected: Mapping[str, object]) -> None:
-    """Write `inspected` to the job's master.json on the controller. It has what only the master container knows of its
-    job: owner, script, placement, how it ended.
+    """Write `inspected` to the job's master.json on the controller. `inspected` is the result of `master_facts`: labels
+    of the master (owner, script, placement and others), times and exit code.
 
     With this file `jobs` can list the job even if all its other files are missing or damaged."""
     path = located.jobs / job / MASTER_FILE

@@ -46,7 +46,8 @@ class JobsSeen:
 @dataclass(frozen=True)
 class FoundJob:
     """A job and what is known of it. `master` is None if the master container is gone or its host is unreachable.
-    `local` is None if the controller has no files of the job."""
+    `local` is None if the controller has no files of the job. `recorded_placement` is the placement that files of the
+    job name, used if `master` is None."""
 
     job: str
     observed: JobsSeen
@@ -117,7 +118,7 @@ def find_job(
 
 
 def known_jobs(state: ClusterState) -> list[str]:
-    """Return the jobs on the hosts: those with a container, newest first, then those with only files."""
+    """Return the ids of the jobs on the hosts: those with a container, newest first, then those with only files."""
     folders = (job for host in state.hosts.values() for job in host.job_folders)
     return [job for job in dict.fromkeys([*newest_masters(state), *folders]) if names.is_safe_file_name(job)]
 

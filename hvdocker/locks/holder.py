@@ -23,7 +23,9 @@ class Claim:
 
     `token` is a random text that identifies the run. It is the same on all hosts, so a run does not block itself on
     a machine that the inventory names twice. `owner` is the owner that the labels of its containers name. `machine`
-    is the controller's host name and `user` the login name there. `verb` is the command, such as `up`."""
+    is the controller's host name and `user` the login name there. `verb` is the command, such as `up`,
+    and `cluster` the cluster that it changes. `process` is the result of `own_process_id`: only a run on the same
+    machine can tell from it whether the process has ended."""
 
     token: str
     owner: str

@@ -7,11 +7,10 @@ all users (0777): if it were private, only root could remove the stale lock of a
 The lock protects users who trust each other. Any user of the host can take or remove it, but can do no more
 with it. Users who may use the engine are equal to root on that host anyway.
 
-A stale lock is taken over by creating the link `next.<token of the stale holder>`. A link can be created only
-once, so one of two runs that find the same stale lock wins. The holder is the last file of the chain who.json →
-next.<its token> → …, and every run follows the chain again after linking. A run that acted on an outdated view
-has created a link that is not in the chain, and so does not become the holder. The winner then replaces
-who.json with its own file.
+A stale lock is taken over by creating the hard link `next.<token of the stale holder>`. It can be created only once,
+so one of two runs that find the same stale lock wins. The holder is the last file of the chain who.json → next.<its
+token> → …, and every run follows the chain again after that. A run that acted on an outdated view has created a file
+that is not in the chain, and so does not become the holder. The winner then replaces who.json with its own file.
 
 To release a lock, its holder first creates an empty file `next.<own token>` and checks that this file is the
 end of the chain. If it is, no other run can take the lock over while the files are removed. If it is not,

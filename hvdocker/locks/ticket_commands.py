@@ -1,9 +1,9 @@
 """Shell scripts that create, renew, list and remove tickets on a host, and the parser of their answers. Pure.
 
-A ticket is a file in `/tmp/hvdocker.queue`, a folder that is writable by all users, as the lock folder is. The
-file's name is an increasing number, at least the host's time in seconds, so that the number of a dead ticket is
-not used again. The complete file is linked to that name. A link can be created only once, so no two tickets
-have the same number. The modification time of the file says when the ticket was last renewed.
+A ticket is a file in `/tmp/hvdocker.queue`, a folder that is writable by all users, as the lock folder is. The file's
+name is an increasing number, at least the host's time in seconds, so that the number of a dead ticket is not used
+again. The complete file gets that name as a hard link, which can be created only once, so no two tickets have the
+same number. The modification time of the file says when the ticket was last renewed.
 
 A client that lists tickets removes dead ones, if it may change the host. If a dead ticket is renewed at that
 very moment, it may be removed all the same. Its client then finds it gone and creates another.
@@ -147,19 +147,23 @@ def renew_ticket(token: str, number: int, folder: str = QUEUE_DIR, dead_s: int =
     """Return a command that renews the ticket `number` if it has this token, and lists all living tickets.
 
     It also removes tickets that were not renewed for `dead_s` seconds. The state of the answer is present if the
-    ticket was renewed, and gone if there is no such ticket."""
+    ticket was renewed, and gone if there is no such ticket. It is unwritable if the ticket cannot be renewed, and
+    unusable if the folder cannot be entered."""
     return shell(_COMMON + _RENEW, folder, str(dead_s), token, str(number))
 
 
 def leave_queue(token: str, number: int, folder: str = QUEUE_DIR) -> Command:
-    """Return a command that removes the ticket `number` if it has this token. Otherwise it removes nothing."""
+    """Return a command that removes the ticket `number` if it has this token. Otherwise it removes nothing.
+
+    The state of the answer is gone, or unusable if the folder cannot be entered."""
     return shell(_COMMON + _LEAVE, folder, str(DEAD_S), token, str(number))
 
 
 def list_tickets(clears: bool, folder: str = QUEUE_DIR, dead_s: int = DEAD_S) -> Command:
     """Return a command that lists the living tickets: those that were renewed in the last `dead_s` seconds.
 
-    It removes the other tickets if `clears`."""
+    At most 200 are listed. It removes the other tickets if `clears`. The state of the answer is seen, or unusable
+    if the folder cannot be entered."""
     return shell(_COMMON + _LIST, folder, str(dead_s), "1" if clears else "")
 
 

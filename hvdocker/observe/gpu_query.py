@@ -147,7 +147,7 @@ def read_gpus(text: str) -> GpuAnswer:
 
 
 def _card(fields: str, line: str) -> _Card | None:
-    """Parse one line of the card query. `fields` are the names of the queried fields.
+    """Parse one line of the card query. `fields` are the names of the queried fields, separated by commas.
 
     Return None if the line describes no usable card: it is a warning, or the card is lost."""
     keys = fields.split(",")
@@ -191,7 +191,9 @@ def _slices(lines: Iterable[str]) -> dict[str, list[tuple[str, str]]]:
 
 
 def _devices(cards: Iterable[_Card], slices: Mapping[str, list[tuple[str, str]]]) -> Iterator[GpuSeen]:
-    """Yield the devices that containers can get: a card itself, or the slices of a card in MIG mode."""
+    """Yield the devices that containers can get: a card itself, or the slices of a card in MIG mode.
+
+    `slices` is the result of `_slices`."""
     for card in cards:
         if not card.is_split:
             yield card.seen

@@ -59,9 +59,12 @@ def _with_times(engine: APIClient, seen: ContainerSeen) -> MasterSeen:
 
 
 def master_facts(inspected: Mapping[str, Any]) -> dict[str, object]:
-    """Return the facts about a job that are lost with its master: labels, times and exit code.
+    """Return the facts about a job that are lost with its master.
 
-    They are stored with a fetched log as master.json, so that `jobs` can list the job after its container is gone.
+    The keys are `labels` (only those of hvdocker), `created`, `started`, `finished` (Unix seconds) and `exit_code`.
+    The last two are None while the job runs.
+
+    The facts are stored with a fetched log as master.json, so that `jobs` can list the job after its container is gone.
     `inspected` is the engine's answer about the master (`docker inspect`). Its values are `Any` because they come
     from parsed JSON."""
     state = inspected["State"]

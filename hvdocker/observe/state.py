@@ -79,8 +79,8 @@ class ContainerSeen:
 
     @property
     def requirements_key(self) -> str | None:
-        """The key of the requirements (Python packages) that are installed in the container's image. None without
-        any.
+        """A hash of the requirements (Python packages) in the container's image and of the image below them. None
+        without requirements.
 
         It is a label of the image, which the container inherits."""
         return self.labels.get(names.LABEL_REQUIREMENTS)
@@ -136,7 +136,8 @@ class ImageSeen:
     `id` is the name that this engine gives the image: the digest of the configuration on a classic engine, the digest
     of a manifest in containerd's store. It is valid on that engine only. `content` is equal on all engines (see
     `image_content`). So images of different hosts are compared by `content`. The image of a worker is compared with
-    the image on the same host by `id`. `is_ours` means that the image was made for hvdocker."""
+    the image on the same host by `id`. `is_ours` means that the image was made for hvdocker. `layers` are the
+    digests of `image_layers`."""
 
     id: str
     architecture: str
@@ -202,9 +203,10 @@ class HostSeen:
     about cards that cannot be used. `reached_at` is the host's address to which the controller connected.
     `missing_paths` are mount sources that do not exist, `unreadable_paths` those that the SSH user may not read.
     `boot_id` is the kernel's id of this boot. `free_bytes` is the space for images, `home_free_bytes` the space in
-    the home, None if unknown. `cluster_dir` is the cluster's folder on the host, None if there is none.
-    `job_folders` are the names of the job folders in it. `needs_sudo` means that the engine is reached only through
-    sudo."""
+    the home, None if unknown. `cluster_dir` is the cluster's folder on the host, None if there is none. `job_folders`
+    are the names of the job folders in it. `needs_sudo` means that the engine is reached only through sudo.
+    `addresses` are those of all interfaces. `members_line` is the content of the file `members` in `cluster_dir`
+    (cluster/plan/members.py), empty without it. `groups` are the supplementary groups of the SSH user."""
 
     name: str
     uid: int

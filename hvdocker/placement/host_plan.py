@@ -16,7 +16,8 @@ class HostPlan:
     The sshd of the host's worker listens at `address` and `port`. `uid` and `gid` are the user of the containers.
     `folder` is the cluster's folder on the host. `devices` are the UUIDs of the GPUs that the worker holds for the
     cluster. `workers_on_machine` is the number of workers on the same machine; it is more than 1 only in a local
-    cluster. `request_label` is the request that the cluster was created for (`up -np 6`), empty without one."""
+    cluster. `request_label` is the request that the cluster was created for, as in the label `hvdocker.asked`
+    (`{"np":6}` for `up -np 6`); empty without one."""
 
     host: Host
     seen: HostSeen

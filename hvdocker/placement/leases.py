@@ -17,8 +17,9 @@ from hvdocker.observe.state import ContainerSeen, HostSeen
 class Lease:
     """A job or a cluster that holds a GPU.
 
-    `job` is empty if the cluster holds the GPU and none of its jobs uses it. `container` is the id of the
-    worker or master whose label says that it holds the GPU."""
+    `owner` is the user who created the job or cluster, empty if unknown. `job` is empty if the cluster holds the GPU
+    and none of its jobs uses it. `container` is the id of the worker or master whose label says that it holds the
+    GPU."""
 
     cluster: str
     owner: str

@@ -71,7 +71,7 @@ def scope_label_of_cluster(state: ClusterState) -> str:
 
 def up_command(label: str) -> str:
     """Return the `hvdocker up` command with the flags of the request in the label, such as `hvdocker up -np 6`.
-    Messages suggest it to restore lost workers."""
+    It is `hvdocker up` if the label is empty or not readable. Messages suggest it to restore lost workers."""
     asked = _from_json(label)
     gpu, exact = _dict_or_empty(asked.get("gpu")), _dict_or_empty(asked.get("exact"))
     memory = f":{gpu['memory_mb']}MB" if gpu.get("memory_mb") else ""

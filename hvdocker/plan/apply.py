@@ -37,9 +37,12 @@ def _no_guard() -> None:
 class Context:
     """What the steps of one run share. `links` has the open connection to each host. `listener` gets the progress.
     `template` is the template of the workers' SSH configuration. `undo` records how to undo what was created, newest
-    last. `results` has results that the steps of a stage and its `prepare` leave for each other. `lock` protects what
-    the threads of all hosts change. `cancelled` is set after Ctrl-C. `secrets` are kept here, in memory, and nowhere
-    else. `fetch` fetches the outputs of a job; by default it raises NotImplementedError."""
+    last. `results` has results that the steps of a stage and its `prepare` leave for each other; its keys are a word
+    for the kind of result and a host or another word. `lock` protects what the threads of all hosts change.
+    `cancelled` is set after Ctrl-C. `keyring` has the cluster's SSH keys, `trust` the workers that may log in to each
+    other, `shipment` the image that is being sent, `tree` the code to sync; each is None until a run needs it.
+    `secrets` (values by name) are kept here, in memory, and nowhere else. `fetch` fetches the outputs of the job with
+    the given name; by default it raises NotImplementedError. `guard` raises an error if the run has lost its lock."""
 
     inventory: Inventory
     links: Mapping[str, HostLink]
@@ -105,7 +108,7 @@ class Context:
 
 def apply(plan: Plan, context: Context) -> None:
     """Execute a plan that creates things, wave by wave (a wave is a group of stages). Stop after the first wave in
-    which a host failed, and raise the errors of all hosts of that wave."""
+    which a host failed, and raise its error, or HostErrors if several hosts of that wave failed."""
     for wave in plan.waves():
         _run_wave(plan, wave, context, stop_at_first=True)
 

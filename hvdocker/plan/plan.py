@@ -38,7 +38,7 @@ class Stage:
 @dataclass(frozen=True)
 class Plan:
     """The stages by which a verb (a command of hvdocker, such as `up`) changes a cluster. A plan without steps means
-    that nothing is to be done."""
+    that nothing is to be done. `notes` tell the user what the plan does not do and why, and what is left to do."""
 
     verb: str
     cluster: str

@@ -30,7 +30,8 @@ class JobSpec:
     is the command line of the launcher, `command` what each rank runs, in the folder `workdir` of its container.
     `code_hash` identifies the state of the code. `env` has the variables of `env:` in the inventory and of `--env`;
     `env_from_caller` names those whose values came from the caller's environment. `secrets` says where to read each
-    secret, `resilience` what the job does on failure."""
+    secret, `resilience` what the job does on failure. `script` is what the user named: a script, a module, or the
+    first word of a command."""
 
     job: str
     cluster: str
@@ -222,8 +223,8 @@ class DroppedHost:
 class Hang:
     """A job in which no rank did anything for `after_s` seconds. `odd_rank` on `odd_host` is the rank that the others
     wait for (None and empty if unknown), and `why` says why it was chosen. `bundle` is the name of the folder with the
-    stacks of the ranks, in the job's logs; empty if it could not be written. `then` is what the supervisor did: wait,
-    kill or restart."""
+    stacks of the ranks, in the job's logs; empty if it could not be written. `then` is what the supervisor did:
+    `wait` (nothing), `kill` (it ended the job) or `restart`; empty if unknown."""
 
     after_s: float
     odd_rank: int | None = None
@@ -252,10 +253,10 @@ class JobRecord:
     `state` is `running`, `succeeded`, `failed` or `stopped`; if a supervisor is killed, it stays `running`. `code` is
     the exit code of the master, None while the job runs. `started` and `finished` are seconds since the epoch;
     `finished` is 0 while the job runs. `restarts` counts the restarts that were made. `first_failure` and `lost_hosts`
-    are those of the last attempt (run of the launcher). `dropped_by_rule` are hosts that a log rule left out,
-    `dropped_hosts` are hosts whose ranks kept failing. `stopped_by_rule` is the line that forbade further restarts.
-    `versions` has the installed packages. `output_lines` counts the lines that the launcher wrote in attempts that are
-    over; 0 if an older image did not count them."""
+    are those of the last attempt (run of the launcher). `dropped_by_rule` are the lines because of which a log rule
+    dropped their hosts, `dropped_hosts` are hosts whose ranks kept failing. `stopped_by_rule` is the line that forbade
+    further restarts. `versions` maps installed packages, and `python`, to their versions. `output_lines` counts the
+    lines that the launcher wrote in attempts that are over; 0 if an older image did not count them."""
 
     job: str
     state: str

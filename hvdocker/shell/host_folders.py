@@ -111,10 +111,10 @@ def write_members(folder: str) -> Command:
 
 
 def replace_code(folder: str, is_shared: bool = False) -> Command:
-    """Return the command that replaces the code of an earlier sync, and its index, by a tar stream from standard
-    input. It is used for a host that joins a running job: the stream has the CODE_PATHS of another host. `folder` is
-    the cluster's folder. With `is_shared` the code is made readable by all, for a container whose user is not the SSH
-    user. Files that a job made or changed move to REPLACED_FOLDER."""
+    """Return the command that replaces the code of an earlier sync, and the index (the list of the files as the sync
+    left them), by a tar stream from standard input. It is used for a host that joins a running job: the stream has the
+    CODE_PATHS of another host. `folder` is the cluster's folder. With `is_shared` the code is made readable by all,
+    for a container whose user is not the SSH user. Files that a job made or changed move to REPLACED_FOLDER."""
     script = (
         f'{KEEP_CHANGED}umask 022; cd -- "$1" && mkdir -p code code.sync || exit 1; '
         f"state=$PWD/code.sync; kept=$PWD/{REPLACED_FOLDER}/join.$(date +%s).$$; TZ=UTC0; export TZ; "

@@ -179,7 +179,7 @@ def ask_contents(stage: SyncFolder, tree_id: str, checks_contents: bool = False)
     this program. After `differs`, the data from which the changes are computed follow, compressed.
 
     With `checks_contents` the command never prints `same`. It also prints what `sha256sum -c` says about the lines on
-    standard input."""
+    standard input (`Entry.checksum_line` of each file). `stage` is the code folder on the host."""
     wants = "contents" if checks_contents else ""
     return shell(f"{_VARIABLES}{_LIST}{_ASK}", *stage.arguments, tree_id, wants)
 
@@ -195,8 +195,9 @@ class Commit:
     """What the last command of a sync has to know in order to move the files into place.
 
     `tree_id` is the id of the new tree. `base` is the first line of the index from which the changes were computed; if
-    the index has another first line now, another sync has changed the code. If `drops_first`, old files are removed
-    before the new ones are moved into place, else after."""
+    the index has another first line now, another sync has changed the code. UNKNOWN_BASE means that the index could not
+    be read, and skips this check. If `drops_first`, old files are removed before the new ones are moved into place,
+    else after."""
 
     tree_id: str
     base: str = UNKNOWN_BASE

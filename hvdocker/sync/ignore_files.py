@@ -25,8 +25,8 @@ _GIT_TIMEOUT_S = 10.0
 class IgnoreScope:
     """The ignore files that apply in one folder, those with the highest precedence first.
 
-    `prefix` is the path of the code folder below the top of its git work tree, with a slash at its end. It is empty
-    if the code folder is the top, or in no work tree."""
+    `prefix` is the path of the code folder below the top of its git work tree, with a slash at its end. It is empty if
+    the code folder is the top, and in the cases that `scope_above` names."""
 
     files: tuple[RuleFile, ...] = ()
     prefix: bytes = b""
@@ -79,8 +79,7 @@ def scope_above(root: Path) -> IgnoreScope:
 
 def _rules_in(folder: str, path: bytes, names: Collection[str]) -> RuleFile | None:
     """Return the rules of the ignore file in `folder`, or None if it has none. `path` is the path of the folder below
-    the top of the work tree (or below the code folder if it is in no work tree), and `names` are the names of what is
-    in the folder.
+    the top folder (see RuleFile), and `names` are the names of what is in the folder.
 
     `.hvdockerignore` is used instead of `.gitignore` if both exist. As in git, a `.gitignore` that is a symlink is not
     read."""

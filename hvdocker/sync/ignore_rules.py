@@ -53,8 +53,9 @@ def _without_trailing_spaces(line: bytes) -> bytes:
 
 
 class RuleFile:
-    """The rules of one ignore file. `folder` is the folder whose paths the rules are about, below the top folder,
-    with a slash at its end; it is empty for the top folder.
+    """The rules of one ignore file. `folder` is the folder whose paths the rules are about, below the top folder, with
+    a slash at its end; it is empty for the top folder. The top folder is that of the git work tree, or the code folder
+    if the ignore files of the work tree do not apply (`scope_above`).
 
     All rules of a kind are one regular expression, the last rule first, because every `train` matches every file."""
 

@@ -60,12 +60,12 @@ def sync_host(link: HostLink, tree: Tree, folder: str, how: SyncOptions | None =
 
 
 def sync_all(targets: Mapping[str, SyncTarget], tree: Tree, how: SyncOptions | None = None) -> HostOutcomes[SyncReport]:
-    """Sync all hosts together, in steps: ask what each host holds, measure the links with a sample, send the rest.
-    Return a report or an error for each host. `how` None means the defaults of SyncOptions.
+    """Sync all hosts together, in three phases: ask what each host holds, measure the links with a sample, send the
+    rest. Return a report or an error for each host. `how` None means the defaults of SyncOptions.
 
-    If a host fails, no host begins the next step, and the error is in the outcomes. Errors in the local folder are
-    raised. All hosts take each step together. So the files are read and packed once for all hosts that lack the same
-    files, and no host waits for a host that has not begun."""
+    If a host fails, no host begins the next phase, and the error is in the outcomes. Errors in the local folder are
+    raised. All hosts go through each phase together. So the files are read and packed once for all hosts that lack the
+    same files, and no host waits for a host that has not begun."""
     how = how or SyncOptions()
     ids = {shared: tree.id(shared) for shared in {target.is_shared for target in targets.values()}}
 

@@ -43,7 +43,7 @@ class Entry:
         return self.mode == FOLDER_MODE
 
     def content_key(self) -> list[object]:
-        """Return the values that are the same for files of equal code: hash of the content, executable bit, link
+        """Return the values that are the same for files of equal code: hash of the content, executable bit, symlink
         target."""
         return [self.sha256, bool(self.mode & 0o100), self.target]
 
@@ -63,7 +63,7 @@ class Entry:
         return open_to_all if is_shared else self.mode
 
     def index_row(self, is_shared: bool) -> list[object]:
-        """Return the entry as a row of a host's index: path, mode, size, time, hash and link target. `is_shared` (a
+        """Return the entry as a row of a host's index: path, mode, size, time, hash and symlink target. `is_shared` (a
         container of another user reads the file) changes the mode."""
         return [self.path, self.mode_for(is_shared), self.size, self.mtime_ns, self.sha256, self.target]
 

@@ -70,6 +70,6 @@ def note_fewer_ranks(env: Env, wanted: int | None, got: int) -> None:
 def slot_request_for(inventory: Inventory, request: TrainRequest, placed: Mapping[str, HostPlan]) -> SlotRequest:
     """Return the slot flags of `train` (`-np`, `-H` and others) as a SlotRequest.
 
-    `placed` has the training addresses of the hosts: `-H` may name a host by its address too."""
+    `placed` has the host plans by host, with the training addresses: `-H` may name a host by its address too."""
     addresses = {name: found.address for name, found in placed.items()}
     return slot_request(request.slot_flags, inventory, addresses)

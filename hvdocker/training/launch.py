@@ -114,8 +114,8 @@ def _decide_and_start(
 def _start(plan: Plan, context: Context, held: HeldLocks) -> None:
     """Apply the plan. If that fails, remove what this command created, and raise the error.
 
-    Nothing is removed if another command took over one of the locks (`held`), because it may already use what it
-    found."""
+    Nothing is removed if another command took over one of the locks (`held`), because that command may already use what
+    this one created."""
     from hvdocker.plan.apply import apply, roll_back
 
     try:

@@ -41,8 +41,8 @@ def launch_again(start: Callable[[], T], relaunch: Relaunch, clean_up: Callable[
     """Call `start`, which launches a job that lost its head, and return its result.
 
     If `start` fails, call `clean_up` with the job's id and raise HeadLost, with the reason of the failure added.
-    Interrupted and HeadLost from `start` are raised unchanged, without `clean_up`. Ctrl-C is raised after
-    `clean_up`."""
+    Interrupted and HeadLost from `start` are raised unchanged, without `clean_up`. KeyboardInterrupt is raised again
+    after `clean_up`."""
     try:
         return start()
     except (Interrupted, HeadLost):

@@ -46,7 +46,8 @@ class HostLink(Protocol):
         self, command: Command, stdin: Iterable[bytes] | None = None, timeout_s: float | None = COMMAND_TIMEOUT_S
     ) -> CommandResult:
         """Run a command to its end and return its result. A non-zero exit is a normal result. A lost connection raises
-        HostUnreachable, a command that takes longer than `timeout_s` raises CommandTimeout (None: no limit).
+        HostUnreachable, a command that takes longer than `timeout_s` raises CommandTimeout (None: no limit). Over SSH
+        the limit counts from the last piece of standard output.
 
         `stdin` are the bytes of its standard input; None means empty input. With `stdin` there is no time limit,
         because sending a large input may take any time."""
@@ -54,7 +55,8 @@ class HostLink(Protocol):
 
     def stream(self, command: Command, stdin: Iterable[bytes] | None = None) -> Iterator[bytes]:
         """Run a command and yield its standard output as it arrives. `stdin` are the bytes of its standard input; None
-        means empty input. Raise an error at the end if the command exited non-zero."""
+        means empty input. Raise HvdockerError at the end if the command exited non-zero. Over SSH, raise
+        HostUnreachable if nothing is printed for COMMAND_TIMEOUT_S."""
         ...
 
     def engine(self) -> APIClient:

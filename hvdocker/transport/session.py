@@ -127,7 +127,8 @@ def _accept_host_keys(
     them again.
 
     The user is asked once about all such keys. With `accept_new` they are trusted without asking. Trusted keys are
-    added to known_hosts and to `accepted`. Return an empty set if the user refuses or cannot be asked."""
+    added to known_hosts and to `accepted`, there as (host as known_hosts writes it, key in base64). Return an empty set
+    if the user refuses or cannot be asked."""
     unknown = {name: error for name, error in failed.items() if isinstance(error, UnknownHostKey)}
     if not unknown or not _may_trust(env, list(unknown.values()), accept_new):
         return set()

@@ -124,7 +124,7 @@ def _trust(
     """Return the members of the cluster and the sources of its SSH keys.
 
     The client key is the user's own, else that of a kept worker, else a new one. `fresh` are the hosts with a new
-    worker, which get a new host key. `pinned` are the public host keys of the other members."""
+    worker, which get a new host key. `pinned` has the public host keys of the other members, by host."""
     kept = [name for name in placed if name not in fresh]
     client_from = kept[0] if kept and not inventory.keys else None
     return Trust(
@@ -149,7 +149,8 @@ def _steps_to_prepare(
 ) -> list[Step]:
     """Return the steps that come before the first container: keys, the network of a local cluster, and folders.
 
-    `fresh` are the hosts that get a new worker. Only these get folders."""
+    `fresh` are the hosts that get a new worker. Only these get folders. `specs` has their worker specifications, by
+    host."""
     steps: list[Step] = [MakeKeys(CONTROLLER, trust)]
     if fresh and inventory.is_local and not state.network.own_subnet:
         network = names.network_name(inventory.cluster)

@@ -72,11 +72,12 @@ class InfinibandPort:
 class MachineSeen:
     """What the scripts of `facts/commands.py` read on the host, without its engine.
 
-    `nvidia_cards` is the number of NVIDIA cards on the PCI bus, with or without a driver. `gpu_error` is why
-    nvidia-smi failed. `resolved` has, by host name, the addresses to which the host resolves it. `feeds` are
-    folders that were left when hosts passed an image on to each other. `contexts` are the SELinux
-    labels of ~/.hvdocker and of the mount sources, by path; an empty label means that the path does not exist. The
-    SELinux and AppArmor fields come from the kernel; `EngineState.security` has what the engine says about them."""
+    `load` is the load average of the last minute. `nvidia_cards` is the number of NVIDIA cards on the PCI bus, with
+    or without a driver. `gpu_error` is why nvidia-smi failed. `resolved` has, by host name, the addresses to which
+    the host resolves it. `feeds` are folders that were left when hosts passed an image on to each other. `contexts`
+    are the SELinux labels of ~/.hvdocker and of the mount sources, by path; an empty label means that the path does
+    not exist. The SELinux and AppArmor fields come from the kernel; `EngineState.security` has what the engine says
+    about them."""
 
     kernel: str = ""
     hostname: str = ""
@@ -135,8 +136,9 @@ class EngineState:
 class InsideSeen:
     """What a process finds inside a container of the training image.
 
-    `versions` has the versions of Python and of packages. `cuda` is the CUDA version, None if the image has no CUDA.
-    `memlock_bytes` and `open_files` are limits; None means unlimited."""
+    `versions` has versions by name: `python`, and those of `tensorflow`, `horovod`, `keras`, `torch`, `numpy` and
+    `nccl` that the image has. `shm_bytes` is the size of /dev/shm. `cuda` is the CUDA version, None if the image has
+    no CUDA. `memlock_bytes` and `open_files` are limits; None means unlimited."""
 
     versions: Mapping[str, str] = field(default_factory=dict)
     cuda: str | None = None
@@ -178,9 +180,10 @@ class CodeSeen:
 class HostFacts:
     """All facts about one host. A fact is None if it could not be gathered.
 
-    `login` is the SSH user and key. `connect_error` is why the host could not be reached. `seen` is the result of
-    the ordinary observation, and `observe_error` is why the observation failed. `lock` is the holder of the host's
-    lock, None also if the lock is free. `failures` are the errors of all facts that could not be gathered."""
+    `login` is the SSH user and key, as text (`kim, key /home/kim/.ssh/id_ed25519`). `connect_error` is why the host
+    could not be reached. `seen` is the result of the ordinary observation, and `observe_error` is why the observation
+    failed. `lock` is the holder of the host's lock, None also if the lock is free. `failures` are the errors of all
+    facts that could not be gathered."""
 
     name: str
     login: str | None = None

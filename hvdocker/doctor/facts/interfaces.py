@@ -1,7 +1,8 @@
 """The script that lists a host's network interfaces, and its parser. Pure.
 
 The script only reads. It needs a POSIX shell and /sys. Addresses come from `ip`. If the host has no `ip`, they come
-from /proc/net/route and `hostname -I`. Wireless and slow links have been tested on fixtures only, not on hardware."""
+from /proc/net/route and `hostname -I`. Wireless and slow interfaces have been tested on fixtures only, not on
+hardware."""
 
 from __future__ import annotations
 

@@ -24,8 +24,8 @@ def judge_between_hosts(
 ) -> Iterator[Finding]:
     """Yield the findings that compare hosts. There are none if fewer than two hosts were observed.
 
-    `healths` has the facts by host. `up` (`hvdocker up`) and `retrain` are commands or advice that findings show as
-    fixes."""
+    `healths` has the facts by host. `up` (`hvdocker up`) and `retrain` (advice to run `hvdocker train` again, which
+    syncs the code) are shown as fixes."""
     seen = {name: health.seen for name, health in healths.items() if health.seen}
     if len(seen) < 2:
         return

@@ -1,6 +1,6 @@
-"""Judges the connection to a host by its stages: name lookup, TCP port, host key, login. Pure.
+"""Judges the connection to a host by its phases: name lookup, TCP port, host key, login. Pure.
 
-Nothing is known about the stages after the first failure."""
+Nothing is known about the phases after the first failure."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ STAGES = ("resolves", "answers", "hostkey", "login")
 
 
 def judge_connection(host: Host, unreached: HvdockerError | None, login: str | None = None) -> list[Finding]:
-    """Return a GOOD finding for every stage that passed, and a BAD finding for the stage that failed.
+    """Return a GOOD finding for every phase that passed, and a BAD finding for the phase that failed.
 
-    The stages are name lookup, TCP port, host key and login. `unreached` is the error, None if the host was reached.
+    The phases are name lookup, TCP port, host key and login. `unreached` is the error, None if the host was reached.
     `login` is the SSH user and key to show. A worker of a local cluster gets one GOOD finding."""
     if host.is_local:
         return [good("answers", "this machine")]

@@ -25,9 +25,10 @@ from hvdocker.placement.scope_label import up_command
 class FixCommands:
     """The hvdocker commands that findings suggest as fixes.
 
-    `flag` is the flag that names this inventory (` -i FILE`). `cluster_flag` replaces it in commands about one
-    cluster. `scope_label` is the request that the cluster was created for (`up -np 6`), so that the suggested `up`
-    repeats it. It is empty if the cluster takes all free slots."""
+    `flag` is the flag that names this inventory (` -i FILE`). `cluster_flag`, which may also have `--cluster NAME`,
+    replaces it in commands about one cluster, unless it is empty. `scope_label` is the request that the cluster was
+    created for (`up -np 6`), so that the suggested `up` repeats it. It is empty if the cluster takes all free
+    slots."""
 
     flag: str = ""
     cluster_flag: str = ""

@@ -162,8 +162,9 @@ def read_listener(host: str, address: str, token: str, text: str) -> Listener | 
 
 
 def read_pairs(text: str) -> Mapping[str, PairAnswer] | None:
-    """Parse the output of `check pairs`. Return the answers by the name of the other host; None if the
-    output is not valid."""
+    """Parse the output of `check pairs`. Return the answers by the name of the other host.
+
+    Return None if the output is not valid."""
     told = _json(text)
     try:
         return None if told is None else {name: _answer(one) for name, one in told.items()}

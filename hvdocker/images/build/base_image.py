@@ -128,8 +128,8 @@ def _architecture(client: docker.APIClient) -> str:
 def _chunks(process: subprocess.Popen[bytes], errors: IO[str], command: str) -> Iterator[bytes]:
     """Yield the archive that the running `process` (mmdebstrap) writes.
 
-    Raise an error at the end if mmdebstrap fails, so that no partial image is imported. `errors` is the file with its
-    error output, and `command` is the command line for the message."""
+    Raise HvdockerError at the end if mmdebstrap fails, so that no partial image is imported. `errors` is the file with
+    the standard error of mmdebstrap, and `command` is its command line, for the message."""
     assert process.stdout is not None
     yield from iter(lambda: process.stdout.read(CHUNK_BYTES) if process.stdout else b"", b"")
     if process.wait() != 0:

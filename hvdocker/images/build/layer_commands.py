@@ -95,7 +95,7 @@ def _text(lines: tuple[str, ...]) -> str:
 
 
 def labels(key: str, base: str) -> dict[str, str]:
-    """Return the labels of the image with the requirements layer. Their values are `key` and `base`.
+    """Return the labels of the image with the requirements layer: LABEL_REQUIREMENTS is `key`, LABEL_BASE is `base`.
 
     `key` identifies the requirements, and `base` is the content hash of the base image. Engines copy an image's labels
     to its containers, so a worker has both labels."""

@@ -38,8 +38,9 @@ class FanOut:
     """A fan-out of one image to `members`, the hosts that pass its layers on to each other.
 
     It is a context manager. On entry it sets up the hosts, and starts a feed on each host that has to pass layers on
-    (a temporary sshd from which other hosts fetch). On exit it stops the feeds and removes all files. `tell` receives
-    the progress of each host."""
+    (a temporary sshd from which other hosts fetch). On exit it stops the feeds and removes all files. `cache` has
+    the layers that the controller sends. `tell` is called with a host, its bytes done, its bytes in total and the host
+    that feeds it (empty if none does); it raises if the run was interrupted."""
 
     def __init__(self, members: Sequence[FanOutHost], image: ExportedImage, cache: LayerCache, tell: Tell) -> None:
         self._image = image

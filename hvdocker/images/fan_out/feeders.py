@@ -76,7 +76,8 @@ class FanOutNode:
 
     def record_status(self, status: int) -> None:
         """Record whether another host could connect to this host's feed (its temporary sshd), for `should_try`.
-        `status` is the exit status of that host's fetch: 0, or SSH_FAILED if it could not connect."""
+        `status` is the exit status of that host's fetch: 0, or SSH_FAILED if it could not connect. Any other
+        status is ignored."""
         self.was_reached |= status == 0
         self.was_unreachable |= status == commands.SSH_FAILED
 

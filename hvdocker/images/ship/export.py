@@ -179,8 +179,8 @@ def _decoder(head: bytes) -> Any:
 def _config_in_archive(texts: dict[str, bytes], chain: tuple[str, ...]) -> bytes:
     """Return the image configuration that the archive's manifest names.
 
-    `texts` are the small files of the archive by name. Raises if the configuration lists other layers than
-    `chain`: then the archive is of another image."""
+    `texts` are the small files of the archive by name. Raise HvdockerError if they have no readable manifest, or
+    if the configuration lists other layers than `chain` (digests): then the archive is of another image."""
     try:
         manifest = json.loads(texts["manifest.json"])
         config = texts[manifest[0]["Config"]]

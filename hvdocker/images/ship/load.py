@@ -75,7 +75,8 @@ def _layer_chains(engine: APIClient) -> Iterator[list[str]]:
 
 
 def load_image(engine: APIClient, image: ExportedImage, parts: list[Part], cache: LayerCache, sent: OnSent) -> None:
-    """Load the parts (archives) of the image in order, and check the result.
+    """Load the parts (archives, from `LayersPresent.parts`) of the image in order. Raise the result of `load_error` if
+    the engine refuses a part, and HvdockerError if the image did not arrive unchanged.
 
     `sent` receives the number of bytes sent so far. If the connection breaks, the layers of finished parts stay
     on the engine, and the next try continues after them."""

@@ -40,9 +40,9 @@ class ImageLayer:
 class ExportedImage:
     """An image without the bytes of its layers.
 
-    `reference` is the image's tag, or empty if it has none. `content` is a hash that is equal on every engine
-    (`observe.state.image_content`). `sent_at` is written into the image's parts as their creation time, so that
-    stale parts can be found."""
+    `reference` is the image's tag, or empty if it has none. `config` is its configuration (JSON). `layers` has the
+    lowest layer first. `content` is a hash that is equal on every engine (`observe.state.image_content`). `sent_at` is
+    written into the image's parts as their creation time (ISO 8601), so that stale parts can be found."""
 
     reference: str
     config: bytes
@@ -62,7 +62,8 @@ Segment = bytes | ImageLayer
 class Part:
     """One archive for `docker load`: an image with the first layers, or all layers, of the image to send.
 
-    `chain` are all layers of this archive's image. `sends` are the layers whose files are in the archive; the
+    `reference` is the tag that the engine gives to this archive's image, empty for none. `config` is its configuration
+    (JSON), and `chain` are all its layers. `sends` are the layers whose files are in the archive; the
     engine has the others."""
 
     reference: str

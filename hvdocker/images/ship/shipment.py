@@ -38,8 +38,9 @@ class ShipmentRequest:
     """What to send, and to which hosts.
 
     `reference` is the name of the image. `source` (CONTROLLER or a host name) is the place that has the image, and
-    `engine` is the engine there. `links` are the connections to the hosts that get the image. `report_progress` is
-    called with a text, the host, the bytes done and the bytes in total; it raises if the run was interrupted."""
+    `engine` is the engine there. `links` are the links to the hosts that get the image, by host name. `report_progress`
+    is called with a text such as `reading`, the host, the bytes done and the bytes in total (0 if unknown); it raises
+    if the run was interrupted."""
 
     inventory: Inventory
     reference: str
@@ -82,7 +83,7 @@ class Shipment:
     repair: _CacheRepair = field(default_factory=_CacheRepair)
 
     def deliver(self, host: str) -> None:
-        """Bring exactly this image to the host, by fan-out or from the controller. Raises if that fails.
+        """Bring exactly this image to the host, by fan-out or from the controller. Raise HvdockerError if that fails.
 
         A host that failed is recorded, and `remove_failed_parts` later removes the parts (incomplete images)
         on it. If the connection to the host is lost, the parts stay and the next try continues after them."""

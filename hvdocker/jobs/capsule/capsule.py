@@ -143,14 +143,15 @@ class Capsule:
     `started` is a Unix time and `version` the version of hvdocker. `command` is what each rank runs; `launcher` is the
     command line of the launcher, which starts the ranks. `workdir` is the folder in the container in which ranks start.
     `addresses` has the training address and `engines` the version of the Docker engine, both by host. `port` is the
-    port of the workers' sshd. `resilience` has the settings for restarts, elastic jobs and hangs. `script` names the
-    script, module or command for the user.
+    port of the workers' sshd. `resilience` has the settings for restarts, elastic jobs and hangs, as
+    `Resilience.as_json` returns them. `script` names the script, module or command for the user.
 
     Values of `env` that look secret are replaced by stars. `env_from_caller` names the variables that were taken from
     the environment of the user who started the job. `secrets` has names and sources, no values. `requirements` are the
-    Python requirements that were added to the image, None if none were. `inventory` has the settings of the cluster.
-    `request` has the flags of `train` that are needed to repeat the job. `replay_of` is the job that this one repeats,
-    or empty."""
+    Python requirements that were added to the image, with the keys `source`, `lines`, `constraints` and `wheels`
+    (digests by name); None if none were. `inventory` has the settings of the cluster, as `config_json` returns them.
+    `request` has the flags of `train` that are needed to repeat the job, by field name of TrainRequest. `replay_of` is
+    the id of the job that this one repeats, or empty."""
 
     job: str
     cluster: str

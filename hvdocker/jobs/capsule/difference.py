@@ -172,8 +172,9 @@ def _image(ran: ComparedJob) -> dict[str, str | None]:
 
 
 def _requirements(ran: ComparedJob) -> dict[str, str | None]:
-    """Return every requirement line, constraint line and wheel of the job as a value with a key of its own. So a line
-    that only one of two jobs has appears in `diff` as one value that the other job lacks."""
+    """Return the requirements of the job. Every requirement line is a key with itself as value, every constraint line
+    too, with `-c ` in front. The key of a wheel is its name, the value its shortened digest. So a line that only one of
+    two jobs has appears in `diff` as one value that the other job lacks."""
     found = ran.capsule.requirements or {}
     lines = [*_list(found.get("lines")), *(f"-c {line}" for line in _list(found.get("constraints")))]
     wheels = found.get("wheels")

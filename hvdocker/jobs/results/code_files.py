@@ -109,8 +109,8 @@ def _changed(index: bytes, pending: bytes, code: bytes) -> Iterator[CodeFile]:
 
 def _is_of_sync(look: bytes, row: list[object] | None) -> bool:
     """Return whether an interrupted sync wrote the file, so that it is no job's work: it has the size and time that the
-    sync gives it, or is a link. `row` is the file's row in the list of what that sync was about to write, None if it
-    has none. `look` is as in CodeFile."""
+    sync gives it, or is a symlink where the sync writes one. `row` is the file's row in the list of what that sync was
+    about to write, None if it has none. `look` is as in CodeFile."""
     if row is None:
         return False
     mode, size, modified, _ = (*look.split(b"/"), b"", b"", b"", b"")[:4]
@@ -144,8 +144,8 @@ def _with_own_names(files: list[CodeFile]) -> Iterator[CodeFile]:
 
 
 def _periods(listing: Mapping[str, bytes], running: Collection[str]) -> list[_Period]:
-    """Return when each job ran, ordered by start. `listing` has the files of all job folders. `running` are the ids of
-    the jobs that run now.
+    """Return when each job ran, ordered by start. `listing` has the files of all job folders: `look` (as in CodeFile)
+    by path, which begins with the job id. `running` are the ids of the jobs that run now.
 
     A job's period goes from the time of its oldest file to that of its newest. The newest is written at the end, when
     rank wrappers record how their ranks ended."""

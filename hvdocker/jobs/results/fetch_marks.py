@@ -1,5 +1,5 @@
 """Reads and writes fetched.json in the folder of a job on the controller. It says into which folder the job was
-fetched, from which hosts since the job ended, and which files of their code folders came."""
+fetched, from which hosts since the job ended, and which files of their code folders were fetched."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ def clear_fetched_hosts(located: Located, job: str) -> None:
 
 
 def unfetched_jobs(located: Located, state: ClusterState) -> tuple[str, ...]:
-    """Return the jobs that have files on at least one host from which they were not fetched after the job ended.
-    `down` fetches these jobs before it removes the cluster."""
+    """Return the ids of the jobs that have files on at least one host from which they were not fetched after the job
+    ended. `down` fetches these jobs before it removes the cluster."""
     hosts: dict[str, set[str]] = {}
     for name, seen in state.hosts.items():
         for job in filter(names.is_safe_file_name, seen.job_folders):
@@ -74,8 +74,9 @@ def unfetched_jobs(located: Located, state: ClusterState) -> tuple[str, ...]:
 
 
 def unfetched_code(located: Located, code: Mapping[str, HostCode]) -> tuple[str, ...]:
-    """Return the jobs that left files in the code folder of a host which were not fetched, or have changed since.
-    `code` has what jobs left, by host. `down` fetches these files before it removes the cluster."""
+    """Return the ids of the jobs that left files in the code folder of a host which were not fetched, or have changed
+    since; NO_JOB for such files that no job wrote. `code` has what jobs left, by host. `down` fetches these files
+    before it removes the cluster."""
     found: dict[str, None] = {}
     for host, left in code.items():
         for job in left.files:

@@ -125,8 +125,8 @@ def _sanitize_member(member: tarfile.TarInfo, job: str, place: Path) -> str | No
 
 
 def _extract_member(tar: tarfile.TarFile, member: tarfile.TarInfo, place: Path) -> None:
-    """Write an archive entry below `place`. Links are created here and not by tarfile: if tarfile cannot create a
-    link, it extracts the entry that it takes for the link's target instead."""
+    """Write an archive entry below `place`. Symlinks and hard links are created here and not by tarfile: if tarfile
+    cannot create one, it extracts the entry that it takes for its target instead."""
     target = place / member.name
     if not member.issym() and not member.islnk():
         tar.extract(member, place, set_attrs=True, **_FILTER)
@@ -139,8 +139,9 @@ def _extract_member(tar: tarfile.TarFile, member: tarfile.TarInfo, place: Path) 
 
 
 def _rebased_link(path: PurePosixPath, target: str, job: str) -> str:
-    """Return a symlink target that works on the controller. An absolute path into the container's output folder or
-    code folder becomes relative to the folder of the link (`path`); any other target is returned unchanged."""
+    """Return a symlink target that works on the controller. An absolute path into the container's output folder or code
+    folder becomes relative to the folder of the symlink, whose path in the archive is `path`; any other target is
+    returned unchanged."""
     outputs = ("/out", f"{names.CONTAINER_FOLDER}/out", f"{names.JOBS_MOUNT}/{job}/out")
     for top, folder in (*((top, "out") for top in outputs), (names.CODE_MOUNT, "code")):
         if target == top or target.startswith(f"{top}/"):
@@ -150,8 +151,8 @@ def _rebased_link(path: PurePosixPath, target: str, job: str) -> str:
 
 
 def _stays_inside(folder: PurePosixPath, target: str) -> bool:
-    """Return whether a link never leaves the top folder of the archive. `target` is the target of the link; `folder` is
-    the folder that contains the link, relative to the top. An absolute target counts as outside."""
+    """Return whether a symlink or hard link never leads out of the top folder of the archive. `target` is its target,
+    which starts at `folder`, a path relative to the top. An absolute target counts as outside."""
     depth = len(folder.parts)
     if target.startswith("/"):
         return False

@@ -19,7 +19,7 @@ CLEAN_EXIT_CODES = (0, 1, 143)
 
 def steps_to_put_secrets(inventory: Inventory, placed: Mapping[str, HostPlan], job: JobSpec) -> list[Step]:
     """Return the steps that put the job's secrets into every container that runs its ranks: the master on the head, and
-    the worker on every other host. Empty if the job has no secrets."""
+    the worker on every other host. Empty if the job has no secrets. `placed` has the host plans by host."""
     master, head = names.master_name(inventory.cluster, job.job), job.placement.head
     return [
         PutSecrets(
@@ -38,6 +38,7 @@ def steps_to_put_secrets(inventory: Inventory, placed: Mapping[str, HostPlan], j
 
 def steps_after_kill(inventory: Inventory, placed: Mapping[str, HostPlan], job: JobSpec) -> list[Step]:
     """Return the steps that remove the secrets of a job whose master was killed. Empty if the job has no secrets.
+    `placed` has the host plans by host.
 
     For the `train` that started the job and so knows its hosts; other commands use `steps_after_stop`."""
     if not job.secrets:

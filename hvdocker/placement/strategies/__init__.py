@@ -1,12 +1,12 @@
 """Chooses the slots of a request from the offers (free slots) of the hosts, or explains why it cannot. Pure.
 
-`place.py` turns a SlotRequest and the offers, in inventory order, into a Placement. First, `eligible.py` filters
-the slots by host, kind (GPU or not), model and memory. Then one strategy chooses: `pack.py`, `even_shares.py`
-(spread and balanced) or `exact.py` (`-H`). Pack and balanced only decide how many hosts with how many free slots
-they need (`demand.py`; for pack with `packed_sizes.py`). `choose.py` then finds these hosts: `gpu_models.py`
-finds the fewest GPU models, `search.py` the first hosts in inventory order with fast enough links. `refusal.py`
-makes the error for a request that does not fit. `elastic.py` tries several numbers of ranks. `explain.py` and
-`score.py` compare the result with alternatives, for `--explain`.
+`place.py` turns a SlotRequest and the offers, in inventory order, into a Placement. First, `eligible.py` filters the
+slots by host, kind (GPU or not), model and memory. Then one strategy chooses: `pack.py`, `even_shares.py` (spread and
+balanced) or `exact.py` (`-H`). Pack and balanced only decide how many hosts with how many free slots they need
+(`demand.py`; for pack with `packed_sizes.py`). `choose.py` then finds these hosts: `gpu_models.py` finds the fewest
+GPU models, `search.py` the first hosts in inventory order between which the network is fast enough. `refusal.py` makes
+the error for a request that does not fit. `elastic.py` tries several numbers of ranks. `explain.py` and `score.py`
+compare the result with alternatives, for `--explain`.
 
 The result is optimal by CRITERIA in score.py, unless a limit stops the search (MAX_TRIALS in gpu_models.py,
 MOST_NODES and MOST_SETS in choose.py): then it is the best result found. A brute-force scorer in the tests

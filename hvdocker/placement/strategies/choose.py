@@ -1,6 +1,6 @@
 """Chooses the hosts and GPUs for a demand (numbers of hosts and slots). Pure.
 
-The criteria, in this order: fewest GPU models, fastest links between the hosts, inventory order."""
+The criteria, in this order: fewest GPU models, fastest network between the hosts, inventory order."""
 
 from __future__ import annotations
 
@@ -73,11 +73,11 @@ def _field(models: frozenset[str], kinds: Sequence[HostKind], demand: Demand) ->
 
 
 def _fastest(fields: Sequence[Candidates], rooms: Sequence[FreeSlots], links: Links) -> LinkGraph | None:
-    """Return the graph with only the fastest links, as long as hosts joined by them can meet the demand.
+    """Return the graph with only the fastest pairs of hosts with which the demand can still be met.
 
     `fields` are the hosts to choose from, one entry for each possible set of GPU models. The minimum speed of the
     graph is found by bisection over the measured speeds in `links`. A pair that was not measured is not in the graph,
-    so it counts as slower than any other pair. Return None if links do not matter: only one host is needed, no pair
+    so it counts as slower than any other pair. Return None if speeds do not matter: only one host is needed, no pair
     was measured, or no graph can meet the demand."""
     places = {room.host: place for place, room in enumerate(rooms)}
     measured = {

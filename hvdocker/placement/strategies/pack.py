@@ -1,7 +1,7 @@
 """The strategy pack: places a job on as few hosts as possible. Pure.
 
 Its criteria, in this order: fewest hosts, fewest free slots left over on these hosts, largest shares first,
-fewest GPU models, fastest links (by the slowest link between two hosts), inventory order."""
+fewest GPU models, fastest network (by the slowest pair of hosts), inventory order."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from hvdocker.placement.strategies.packed_sizes import packed_sizes
 
 
 def pack(np: int, rooms: Sequence[FreeSlots], links: Links) -> list[ChosenSlots]:
-    """Return `np` slots on the fewest hosts. `rooms`, the free slots by host, have at least `np` slots together.
+    """Return `np` slots on the fewest hosts. `rooms`, the eligible free slots by host, have at least `np`
+    slots together. `links` are the measured speeds of pairs of hosts.
 
     The job takes all free slots of its hosts, except on the host with the fewest: that host gets the rest of
     the job. This always works: if k is the fewest possible number of hosts, any k-1 hosts have too few slots."""

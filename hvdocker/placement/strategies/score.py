@@ -49,7 +49,7 @@ class Score:
 
 class PlacementScorer:
     """Scores placements of one request by the criteria of one strategy (CRITERIA), to compare them for `--explain`.
-    `offers` are the free and held slots of each host."""
+    `offers` are the free and held slots of each host, `links` the measured speeds of pairs of hosts."""
 
     def __init__(self, strategy: str, request: SlotRequest, offers: Sequence[Offer], links: Links) -> None:
         found = eligible_slots(request, offers)
@@ -86,9 +86,9 @@ class PlacementScorer:
         return "not what -H says" if not self.criteria else "equally good"
 
     def merits(self, score: Score) -> Mapping[str, str]:
-        """Return the value of each criterion as text, for `--explain`.
+        """Return the value of each criterion as text, by the name of the criterion, for `--explain`.
 
-        Criteria that did not matter are left out, for example links if no speed was measured."""
+        Criteria that did not matter are left out, for example `links` (network speed) if no speed was measured."""
         return {name: value.shown for name, value in score.values.items() if value.is_shown}
 
     def _hosts(self, placement: Placement) -> CriterionValue:

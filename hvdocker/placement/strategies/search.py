@@ -1,4 +1,4 @@
-"""Finds the first hosts in inventory order that meet a demand and are all joined by fast links. Pure."""
+"""Finds the first hosts in inventory order that meet a demand and have a fast network between all of them. Pure."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class LinkGraph:
-    """The network links between hosts that are fast enough.
+    """The pairs of hosts between which the network is fast enough.
 
-    `joined` has one bit mask for each host: the hosts that it has such a link to. A search in the graph (for a
-    clique) gives up after `max_nodes` nodes as if there were no solution. The links that are chosen in the end
-    may then be slower than possible."""
+    `joined` has one bit mask for each host: the hosts with which it is such a pair. A search in the graph (for a
+    clique) gives up after `max_nodes` nodes as if there were no solution. The hosts that are chosen in the end may
+    then have a slower network than possible."""
 
     joined: Sequence[int]
     max_nodes: int
@@ -54,7 +54,7 @@ def first_hosts(
 ) -> list[int] | None:
     """Return the positions of the hosts that meet `field.needs` and come first in lexicographic order.
 
-    With `graph`, only hosts that all have links to each other in the graph are chosen. Without `graph`, the search
+    With `graph`, only hosts that are all paired with each other in the graph are chosen. Without `graph`, the search
     never has to backtrack. `bound` is a choice found earlier: a choice that comes after it is of no use. Return None
     if no hosts meet the needs, if they would come after `bound`, or if the search reaches `graph.max_nodes`."""
     sizes = tuple(field.needs)

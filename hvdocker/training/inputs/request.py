@@ -28,11 +28,14 @@ class TrainRequest:
 
     Field names are stored in capsules (make_capsule.request_fields), so a replay of an older job would not find a
     renamed field. `rest` are the arguments of the script or module, or a whole command if neither is given. `hosts` is
-    the value of -H. `workdir` is the folder to sync, None for the script's. `env` and `secrets` are the values of --env
-    and --secret. `tuning` are flags that are passed to Horovod. `start_timeout_s` is how long Horovod waits for the
-    ranks to start. `checksum` makes the sync compare all files by content. `propagates_exit` makes `train` exit with
-    the code of the rank that failed. `lock_wait_s` is how long to wait for the locks of the hosts. `is_forced` allows a
-    job on another user's cluster. The field of type ResilienceFlags has the flags on failures and hangs."""
+    the value of -H; `strategy`, `gpu`, `include` and `exclude` are the values of the flags with these names.
+    `requirements` is the value of --requirements; `ignores_requirements` is --no-requirements. `workdir` is the folder
+    to sync, None for that of the script, or the current folder if there is no script. `env` and `secrets` are the
+    values of --env and --secret. `tuning` are flags that are passed to Horovod. `start_timeout_s` is how long Horovod
+    waits for the ranks to start. `checksum` makes the sync compare all files by content. `propagates_exit` makes
+    `train` exit with the code of the rank that failed. `lock_wait_s` is how long to wait for the locks of the hosts.
+    `is_forced` allows a job on another user's cluster. The field of type ResilienceFlags has the flags on failures and
+    hangs."""
 
     script: str | None = None
     module: str | None = None
@@ -74,8 +77,8 @@ class JobInputs:
     """A request with everything that was read for it on the controller.
 
     `requirements` are the Python requirements of the job, None if there are none. `variables` are the environment
-    variables of the ranks. `secrets` has the values of the secrets. `resilience` has the checked flags on failures and
-    hangs."""
+    variables of the ranks. `secrets` has the value of each secret by its source. `resilience` has the checked flags on
+    failures and hangs."""
 
     request: TrainRequest
     user_command: UserCommand

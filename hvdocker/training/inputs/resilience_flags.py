@@ -16,8 +16,8 @@ ELASTIC_TUNING = ("--elastic-timeout", "--reset-limit")
 
 @dataclass(frozen=True)
 class ResilienceFlags:
-    """The values of `--min-np`, `--max-np`, `--restarts`, `--hang-after` (such as `10m`) and `--on-hang` (such as
-    `wait`), not checked yet. None means that a flag is not given."""
+    """The values of `--min-np`, `--max-np`, `--restarts`, `--hang-after` (such as `10m`) and `--on-hang` (`wait`,
+    `kill` or `restart`), not checked yet. None means that the flag is not given."""
 
     min_np: int | None = None
     max_np: int | None = None

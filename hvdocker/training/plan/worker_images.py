@@ -91,7 +91,8 @@ def plan_with_requirements(
     seen: Mapping[str, ImageSeen],
     maker: Maker,
 ) -> Plan:
-    """Return the plan that gives all `hosts` of the job (the head first) workers with the layer's image.
+    """Return the plan that gives all `hosts` of the job (the head first) workers with the layer's image. `placed` has
+    the host plans by host; `maker` goes into the labels of new workers.
 
     It builds the image if it does not exist yet, ships it to the hosts that lack it, and replaces the workers that run
     another image. `seen` has the layer's image by host, with the key CONTROLLER for the controller; machines that lack
@@ -166,7 +167,8 @@ def plan_without_requirements(
     contents: Mapping[str, str],
     maker: Maker,
 ) -> Plan:
-    """Return the plan that gives the workers of a job without requirements the same image.
+    """Return the plan that gives the workers of a job without requirements the same image. `hosts` are the hosts of the
+    job; `placed` and `maker` are as in `plan_with_requirements`.
 
     `contents` has, by host, a text that identifies the image which the worker runs. If all are equal, the plan is
     empty, even if that image has the requirements of an earlier job. If only some workers have such requirements, these

@@ -24,8 +24,8 @@ def agent_socket(setting: str | None, tokens: Mapping[str, str], environ: Mappin
     """Return the path of the agent's socket, as OpenSSH chooses it. Return empty text if no agent is to be used.
 
     `setting` is IdentityAgent in ~/.ssh/config: a path with `~`, `%` tokens and `${VARIABLE}`, or `none`, or
-    SSH_AUTH_SOCK, or `$VARIABLE`. None means SSH_AUTH_SOCK. `tokens` maps tokens such as `%h` to their values; it must
-    have `%d`, the home folder. `environ` has the environment variables."""
+    SSH_AUTH_SOCK, or `$VARIABLE`. None means the variable SSH_AUTH_SOCK. `tokens` maps tokens such as `%h` to their
+    values; it must have `%d`, the home folder. `environ` has the environment variables."""
     if not setting or setting == VARIABLE:
         return environ.get(VARIABLE, "")
     if setting.lower() == "none":

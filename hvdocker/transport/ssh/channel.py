@@ -95,13 +95,14 @@ class _RawChannel(io.RawIOBase):
 
 
 def open_session(transport: Transport, timeout_s: float = OPEN_TIMEOUT_S) -> HostChannel:
-    """Open a session channel, in which one command can run."""
+    """Open a session channel, in which one command can run. Raise ChannelException if the server refuses,
+    SSHException if it does not answer within `timeout_s`, and the connection's error if the connection is closed."""
     return _open_channel(transport, "session", Message(), timeout_s)
 
 
 def open_unix_channel(transport: Transport, path: str, timeout_s: float = OPEN_TIMEOUT_S) -> HostChannel:
-    """Open a channel to a Unix socket on the host. Raises ChannelException if the server refuses: forwarding
-    is denied, or there is no such socket."""
+    """Open a channel to the Unix socket `path` on the host. Raise ChannelException if the server refuses: forwarding
+    is denied, or there is no such socket. Other errors are those of `open_session`."""
     return _open_channel(transport, STREAMLOCAL, _streamlocal_details(path), timeout_s)
 
 

@@ -15,9 +15,9 @@
    socket (`channel`). If sshd denies such channels, `docker system dial-stdio` on the host carries the HTTP
    instead. `transport.docker_api` makes the Docker SDK use either.
 5. `transport.errors` turns exceptions of paramiko, docker and the kernel into HvdockerErrors.
-   `transport.pool` runs the hosts in threads, at most 30 at once. This file opens at most 30 connections at
-   once. `connect_errors` does the same for a connection that cannot be opened, and names the jump host if
-   that is what failed.
+   `connect_errors` does the same for a connection that cannot be opened, and names the jump host if that is
+   what failed. `transport.pool` runs the hosts in threads, at most 30 at once. This file opens at most 30
+   connections at once.
 
 The TCP connection and the SSH handshake have limits of their own, because a busy host accepts a connection at
 once, but may answer much later. A connection that the server drops before the login (MaxStartups) is tried
@@ -65,8 +65,8 @@ class Credentials:
     """Everything that the connections of one command to all its hosts share: opened keys, known host keys, the answers
     of the user, ~/.ssh/config and the keep-alive monitor.
 
-    `passphrases` maps key files to passphrases, and `accepted` are host keys that the user trusts. Both are kept by
-    reference: what the caller adds to them later is used by the next connection."""
+    `passphrases` maps paths of key files to passphrases, `accepted` are host keys that the user trusts. Both are kept
+    by reference: what the caller adds to them later is used by the next connection."""
 
     def __init__(
         self,

@@ -3,7 +3,7 @@
 The kernel cannot detect a frozen sshd, because the host's kernel still acknowledges, nor a dead host behind
 a jump host or a ProxyCommand. A connection without received data for KEEPALIVE_AFTER_S gets a request that
 must be answered. If then nothing at all is received for NO_ANSWER_S, the connection is closed, and all
-pending work on it fails with an error. Any received byte counts as a sign of life: on a slow link the answer
+pending work on it fails with an error. Any received byte counts as a sign of life: on a slow network the answer
 itself may wait behind megabytes of our own upload, so a late answer alone is no reason to give up.
 
 One thread watches all connections of a command. It leaves sending and closing to background threads, because
@@ -85,7 +85,7 @@ class MonitoredConnection:
 
     def judge(self, now: float, patience: KeepaliveTimes) -> Verdict:
         """Return what to do now: nothing, send a request, or give the connection up. `now` is a time of the monotonic
-        clock.
+        clock, and `patience` has the limits.
 
         If a request is to be sent, the wait for its answer begins: `asked_at` is set to `now`."""
         received_at = self.transport.monitored_socket.received_at

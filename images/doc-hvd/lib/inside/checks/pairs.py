@@ -52,9 +52,10 @@ class ProbeSource:
 
 def main(text: str) -> int:
     """Run `check pairs`; always return 0. `text` is JSON: {address, timeout_s, peers: [{name, address, token, tcp,
-    udp, ssh: {port, login} or null}]}. The ports are those that `check listen` opened on the peer. `login` says
-    whether to try an SSH login too. Prints JSON that maps the name of each peer to the result of `probe_peer`, with
-    the round trip time as `trip_s`."""
+    udp, ssh: {port, login} or null}]}. The first `address` is the training address of this host. `tcp` (a list) and
+    `udp` are the ports that `check listen` opened on the peer. `ssh` has the port of the peer's sshd; `login` says
+    whether to try a login too. Prints JSON that maps the name of each peer to the result of `probe_peer`, with the
+    round trip time as `trip_s`."""
     order = json.loads(text)
     start, peers = ProbeSource(order), order["peers"]
     with ThreadPoolExecutor(AT_ONCE) as pool:
@@ -69,9 +70,9 @@ def main(text: str) -> int:
 
 def probe_peer(start: ProbeSource, peer: Json) -> Json:
     """Probe one peer (an item of `peers`, see `main`), all in parallel: the SSH port of its worker, the TCP ports of
-    its `check listen`, and the path MTU. Returns {ssh: a problem, tcp: [{port, problem}], mtu}. A problem of None
-    means success, or that `ssh` was not asked for. `mtu` is the result of `path_mtu` with the own interface's MTU as
-    `link`. If the path MTU was not found, `mtu` also has the result of `bulk_error` as `bulk`."""
+    its `check listen`, and the path MTU. Returns {ssh: a problem, tcp: [{port, problem}], mtu}. A problem is from
+    `problem`; None means success, or that `ssh` was not asked for. `mtu` is the result of `path_mtu` with the own
+    interface's MTU as `link`. If the path MTU was not found, `mtu` also has the result of `bulk_error` as `bulk`."""
     with ThreadPoolExecutor(2 + len(peer["tcp"])) as pool:
         ssh = pool.submit(ssh_error, start, peer) if peer["ssh"] else None
         ports = {port: pool.submit(port_error, start, peer, port) for port in peer["tcp"]}
@@ -88,8 +89,8 @@ def probe_peer(start: ProbeSource, peer: Json) -> Json:
 
 
 def problem(kind: str, words: str) -> Json:
-    """Return a problem as a JSON object. `kind` is a word for programs, such as `timeout` or `refused`; `words` is a
-    message for the user."""
+    """Return a problem as the JSON object {kind, words}. `kind` is a word for programs, such as `timeout` or
+    `refused`; `words` is a message for the user."""
     return {"kind": kind, "words": words}
 
 

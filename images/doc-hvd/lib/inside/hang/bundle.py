@@ -33,8 +33,8 @@ def start_collecting(loop: Loop, layout: Layout, job: str, head: str, hosts: Col
 
 
 def parse_answers(outputs: Mapping[str, bytes]) -> Answers:
-    """Return the parsed JSON that `bin/stacks` printed on each host. `outputs` maps the host to the printed bytes. A
-    host that gave no valid answer maps to None."""
+    """Return the parsed JSON that `bin/stacks` printed on each host (see `stacks.collect_stacks`), by host. `outputs`
+    maps the host to the printed bytes. A host that gave no valid answer maps to None."""
     return {host: parse_answer(output) for host, output in outputs.items()}
 
 

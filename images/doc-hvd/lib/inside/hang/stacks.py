@@ -44,8 +44,9 @@ class Stack(NamedTuple):
 
 
 def main(arguments: Sequence[str], run: Path = paths.RUN) -> int:
-    """Run `stacks JOB`: print one JSON object with the stacks of the job's ranks in this container, secrets masked.
-    Return 0, or 2 for wrong arguments, or 1 if the job's files cannot be read. `run` is the folder /run/hvdocker."""
+    """Run `stacks JOB`: print the stacks of the job's ranks in this container as JSON (see `collect_stacks`), with
+    secrets masked. Return 0, or 2 for wrong arguments, or 1 if job.json or a secret cannot be read. `run` is the
+    folder /run/hvdocker."""
     if len(arguments) != 1:
         print("usage: stacks JOB", file=sys.stderr)
         return 2

@@ -27,12 +27,12 @@ class JobHost:
 class Job:
     """A job as job.json describes it to the ranks and the supervisor. `name` and `cluster` are the names of the job
     and its cluster. `host` is the host of this container, `address` the training address of that host; `head_address`
-    is that of the head. `hosts` are all hosts of the job with the head first; `other_hosts` are the names of all hosts
-    but this one.
+    is that of the head. `hosts` are all hosts of the job with the head first, `host_count` is their number;
+    `other_hosts` are the names of all hosts but this one.
 
     `command` is what each rank runs, in the folder `workdir` and with the variables `env` added. `launcher` is the
     command line of the launcher. `grace_s` is the time between SIGTERM and SIGKILL. `secrets` are the names of
-    secrets, `devices` the UUIDs of the job's GPUs on this host."""
+    secrets, `devices` the UUIDs of the job's GPUs on this host. `resilience` says how the job reacts to failures."""
 
     name: str
     cluster: str

@@ -6,7 +6,7 @@ container, or the job that reads them.
 /run/hvdocker/ssh             keys, known_hosts and configs, mode 0600
 /run/hvdocker/secrets/JOB     the job's secrets, mode 0400
 /run/hvdocker/record.json     in a master: the state of the job and how it ended
-/out                          a link to the out folder of the job that runs in this container
+/out                          a symbolic link to the out folder of the job that runs in this container
 """
 
 from pathlib import Path

@@ -34,7 +34,7 @@ def register_rank(job: str, entry: RankEntry, run: Path = paths.RUN) -> None:
 def unregister_rank(job: str, rank: int, pid: int | None, run: Path = paths.RUN) -> None:
     """Remove the registry file and the stacks folder of a rank that has ended. `pid` was the process id of its
     command, None if the command did not start. If the registry file names another command, it belongs to a newer start
-    of the same rank, and nothing is removed."""
+    of the same rank, and nothing is removed. `run` is the folder /run/hvdocker."""
     path = paths.ranks_folder(job, run) / f"{rank}.json"
     with suppress(OSError, ValueError, KeyError, TypeError):
         if json.loads(path.read_text(encoding="utf-8"))["pid"] != pid:

@@ -27,8 +27,8 @@ class Rule:
 class Resilience:
     """How a job reacts to failures. `restarts` is how many restarts are left to this master, `first_restart` how many
     were made before this master. `elastic` is None for a job that is not elastic. A job without progress for
-    `hang_after_s` seconds hangs (0: never); `on_hang` says what happens then: `wait`, `kill` or `restart`. `rules` are
-    the log rules. The defaults apply to settings that job.json does not have."""
+    `hang_after_s` seconds hangs (0: never); `on_hang` says what happens then: `wait` (nothing), `kill` (the job is
+    ended) or `restart`. `rules` are the log rules. The defaults apply to settings that job.json does not have."""
 
     restarts: int = 0
     first_restart: int = 0
@@ -45,8 +45,9 @@ class Resilience:
 
 
 def parse_resilience(data: Mapping[str, Any]) -> Resilience:  # Any: JSON
-    """Return the settings in `data`, a part of job.json (key `endurance`). Missing settings get their defaults. Raises
-    KeyError, TypeError or ValueError if they are malformed. Values are `Any` because they come from parsed JSON."""
+    """Return the settings in `data`, a part of job.json (key `endurance`) whose keys are the fields of Resilience.
+    Missing settings get their defaults. Raises KeyError, TypeError or ValueError if they are malformed. Values are
+    `Any` because they come from parsed JSON."""
     elastic = data.get("elastic")
     return Resilience(
         restarts=int(data.get("restarts", 0)),

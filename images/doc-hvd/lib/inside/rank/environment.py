@@ -61,7 +61,7 @@ def rank_of(current: Mapping[str, str]) -> int:
 def device_env(job: Job, local_rank: int) -> dict[str, str]:
     """Return CUDA_VISIBLE_DEVICES with the job's GPUs on this host in local-rank order, because the container may have
     more GPUs. With MIG slices each rank gets only its own slice, chosen by `local_rank` (its number among the ranks of
-    this host), because a process can use only one. Returns nothing if the job has no GPUs, or if the user's `env:` or
+    this host), because a process can use only one. Empty if the job has no GPUs, or if the user's `env:` or
     `--env` sets CUDA_VISIBLE_DEVICES so that all GPUs are hidden; other values of the user do not count."""
     if not job.devices or job.env.get(VISIBLE_DEVICES) in NO_DEVICES:
         return {}

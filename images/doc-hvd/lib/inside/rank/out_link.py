@@ -1,9 +1,9 @@
-"""The link /run/hvdocker/out, to which /out in the container points. The link points to the output folder of the
+"""The symbolic link /run/hvdocker/out, to which /out in the container points. It points to the output folder of the
 newest job of this container, but it is not moved while an older job that it points to still runs here. A running
 job holds a file lock, which cannot become stale.
 
-It is a link and not a mount for each job, because workers outlive jobs and a running container gets no new mounts.
-HVDOCKER_OUTPUT_DIR always names the output folder of the rank's own job."""
+It is a symbolic link and not a mount for each job, because workers outlive jobs and a running container gets no new
+mounts. HVDOCKER_OUTPUT_DIR always names the output folder of the rank's own job."""
 
 import fcntl
 import os
@@ -35,7 +35,7 @@ def is_live(job: str, run: Path = paths.RUN) -> bool:
 
 
 def point_out_to(job: str, run: Path = paths.RUN) -> bool:
-    """Point the link /run/hvdocker/out to the outputs of `job`, and return True. If the link points to another job
+    """Point the symbolic link /run/hvdocker/out to the outputs of `job`, and return True. If it points to another job
     that still runs here, leave it and return False. `run` is the folder /run/hvdocker."""
     link = run / "out"
     with _one_at_a_time(run):

@@ -59,9 +59,9 @@ def main(arguments: Sequence[str], run: Path = paths.RUN) -> int:
 
 def guard(inner: int, link: socket.socket) -> tuple[int, int | None]:
     """Do the work of the outer process: forward signals to the inner process (the child that runs the command; `inner`
-    is its process id) until it ends. If the inner process is killed, end the command that it left behind; it sent the
-    process id of the command over `link`. Returns the exit code, and the process id of the command that had to be
-    ended (None if there was none)."""
+    is its process id) until it ends. If the inner process is killed, end the command that it left behind. `link` is a
+    socket over which the inner process sent the process id of the command. Returns the exit code, and the process id
+    of the command that had to be ended (None if there was none)."""
     for number in END_SIGNALS:
         signal.signal(number, lambda number, _frame: os.kill(inner, number))
     # WNOWAIT keeps the inner process a zombie: its process id is not reused while signals are still forwarded.

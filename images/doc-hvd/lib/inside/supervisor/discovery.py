@@ -180,8 +180,8 @@ class HostsFile:
 
 
 def parse_hosts(text: str) -> tuple[JobHost, ...]:
-    """Return the hosts that the text of hosts.json lists. Raise ValueError, KeyError or TypeError if the text
-    is malformed."""
+    """Return the hosts in the text of hosts.json: {hosts: [{name, address, slots}]}, with 1 slot if `slots` is missing.
+    Raise ValueError, KeyError or TypeError if the text is malformed."""
     return tuple(
         JobHost(str(host["name"]), str(host["address"]), int(host.get("slots", 1)))
         for host in json.loads(text)["hosts"]

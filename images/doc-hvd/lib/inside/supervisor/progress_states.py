@@ -19,7 +19,8 @@ RANK_PIECE = re.compile(TIMESTAMP + rb"(\[\d+(?:@[^\]]*)?\]<std(?:out|err)>:)(.*
 class StateWriter:
     """Writes one stream of the launcher to the file descriptor `fd`, with a newline after each state of a progress
     bar. A state that comes within STATE_INTERVAL_S after the last one of its rank and stream waits until `due`, or is
-    dropped if the rank writes something newer. `lines` counts the lines and states that were written."""
+    dropped if the rank writes something newer. `lines` counts the lines and states that were written.
+    `clock` returns the time in seconds."""
 
     def __init__(self, fd: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._fd = fd

@@ -109,7 +109,8 @@ class Record:
                     say(f"cannot write {path}: {error}")
 
     def as_json(self) -> dict[str, Any]:  # Any: JSON
-        """Return the content of record.json. Values are `Any` because they become JSON."""
+        """Return the content of record.json; JobRecord in hvdocker/protocol/job.py explains it. Values are `Any`
+        because they become JSON."""
         last = self.attempts[-1] if self.attempts else None
         return {
             "job": self._job.name,
