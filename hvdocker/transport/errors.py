@@ -107,5 +107,12 @@ def _engine_error(error: Exception, name: str, what: str) -> HvdockerError:
             lines=[said],
             fix="install nvidia-container-toolkit and restart docker",
         )
+    if "container name" in lowered and "already in use" in lowered:
+        return HostUnfit(
+            f"another container has this name: {what}",
+            host=name,
+            lines=[said],
+            fix="see whose it is: docker ps -a; then remove or rename it, or give the cluster another name",
+        )
     look = "see the engine's log: sudo journalctl -u docker -n 50"
     return HvdockerError(f"the Docker engine refused: {what}", host=name, lines=[said], fix=look)

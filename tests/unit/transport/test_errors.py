@@ -33,6 +33,13 @@ def test_a_bug_stays_a_bug() -> None:
             HostUnfit,
             "the NVIDIA container toolkit is missing or broken: doing",
         ),
+        (
+            docker.errors.APIError(
+                "x", explanation='Conflict. The container name "/w" is already in use by container "be6f"'
+            ),
+            HostUnfit,
+            "another container has this name: doing",
+        ),
         (docker.errors.DockerException("x"), HostUnfit, "the Docker engine does not answer: doing"),
         (paramiko.ChannelException(2, "refused"), HostUnfit, "the SSH server refused a channel: doing"),
         (paramiko.SSHException("x"), HostUnreachable, "the connection was lost: doing"),
