@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from hvdocker.cli.app import app
 from hvdocker.cli.process_setup import set_up_process
 from hvdocker.cli.verb_setup import Invocation
-from hvdocker.errors import ExitCode, HvdockerError
+from hvdocker.errors import ExitCode, HvdockerError, UsageProblem
+
+# The disk, the quota or the device behind a file or behind the standard output takes no more.
+_WRITE_ERRNOS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -25,12 +30,13 @@ def main(argv: Sequence[str] | None = None) -> None:
         # Hide errors that file objects of a lost connection raise once more when they are garbage-collected.
         sys.unraisablehook = lambda unraisable: None
     try:
+        _check_current_folder()
         app(args=own, obj=Invocation(rest), prog_name="hvdocker")
     except HvdockerError as error:
         _show_error(error, error if is_debug else None)
         raise SystemExit(int(error.exit_code)) from None
     except Exception as error:
-        _show_error(_unexpected_error(error), error if is_debug else None)
+        _show_error(_write_error(error) or _unexpected_error(error), error if is_debug else None)
         raise SystemExit(int(ExitCode.ERROR)) from None
 
 
@@ -61,6 +67,24 @@ def _show_error(error: HvdockerError, traced: Exception | None) -> None:
 
         err().print("".join(traceback.format_exception(traced)), end="")
     show_error(err(), error)
+
+
+def _check_current_folder() -> None:
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        raise UsageProblem("the current folder was removed or replaced", fix="cd to a folder that exists") from None
+
+
+def _write_error(error: Exception) -> HvdockerError | None:
+    """Return the error for a full disk of this machine. None if the error is another one."""
+    if not isinstance(error, OSError) or error.errno not in _WRITE_ERRNOS:
+        return None
+    where = error.filename or "standard output, or a file"
+    return HvdockerError(
+        f"this machine could not write {where}: {error.strerror}",
+        fix="make room there; a job that has started goes on: hvdocker attach shows it to its end",
+    )
 
 
 def _unexpected_error(error: Exception) -> HvdockerError:

@@ -24,7 +24,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hvdocker.shell.command import Command, command, shell
-from hvdocker.shell.host_folders import KEEP_CHANGED, REPLACED_FOLDER
+from hvdocker.shell.host_folders import KEEP_CHANGED, OPEN_OWN, REPLACED_FOLDER
 from hvdocker.sync.codec import Codec
 
 STREAM_COMPLETE = "meta/done"
@@ -86,6 +86,13 @@ _CHECK_BASE = (
     f'rm -rf -- "$in"; echo "{OTHER_CODE}" >&2; exit 1; fi; '
 )
 
+# Opens the folders of the code folder if one of those in which files are written or removed is closed: a job may have
+# made its data read-only. The folders are only tested here, because a path may lead through a link to the outside.
+_OPEN = (
+    '(cd -- "$1" && xargs -0 sh -c \'for dir do [ ! -d "$dir" ] || '
+    '{ [ -r "$dir" ] && [ -w "$dir" ] && [ -x "$dir" ]; } || exit 255; done\' sh < "$in/meta/folders") 2>/dev/null || '
+    'open_own 700 "$1"; '
+)
 # Removes a symlink whose path has to be a folder: files would be written through it, outside of the code folder.
 _UNLINK = 'for dir do [ ! -h "$dir" ] || rm -f -- "$dir" || exit 255; done'
 # Keeps a path that has become a folder since the last sync: a job made it.
@@ -113,7 +120,7 @@ _KEEP = (
 )
 _COMMIT = (
     '[ -e "$in/{done}" ] || {{ echo "the stream was cut off" >&2; rm -rf -- "$in"; exit 1; }}; '
-    '{alone}{same_base}cd -- "$1" && cat "$in/meta/index" >> "$state/pending" || exit 1; '
+    '{alone}{same_base}{open}cd -- "$1" && cat "$in/meta/index" >> "$state/pending" || exit 1; '
     'drop() {{ [ ! -s "$in/meta/drop" ] || xargs -0 -n 500 sh -c "$1" sh < "$in/meta/drop" || exit 1; '
     '[ ! -s "$in/meta/emptied" ] || xargs -0 rmdir -- < "$in/meta/emptied" 2>/dev/null; }}; '
     "{keep}"
@@ -211,9 +218,15 @@ def receive_and_commit(stage: SyncFolder, codec: Codec, is_first: bool, commit: 
     drop = 'drop "$7"; '
     before, after = (drop, "") if commit.drops_first else ("", drop)
     steps = _COMMIT.format(
-        done=STREAM_COMPLETE, before=before, after=after, alone=_COMMIT_LOCK, same_base=_CHECK_BASE, keep=_KEEP
+        done=STREAM_COMPLETE,
+        before=before,
+        after=after,
+        alone=_COMMIT_LOCK,
+        same_base=_CHECK_BASE,
+        open=_OPEN,
+        keep=_KEEP,
     )
-    script = f"{_VARIABLES}{_LIST}{KEEP_CHANGED}{_unpack(codec, is_first)}{steps}"
+    script = f"{_VARIABLES}{_LIST}{OPEN_OWN}{KEEP_CHANGED}{_unpack(codec, is_first)}{steps}"
     return shell(script, *stage.arguments, commit.tree_id, commit.base, _UNLINK, _REMOVE, _RENAME, stage.replaced)
 
 

@@ -29,6 +29,7 @@ from hvdocker.training import queue
 from hvdocker.training.choose_slots import choose_slots, host_plans_for, note_fewer_ranks, slot_request_for
 from hvdocker.training.inputs.read_secrets import with_absolute_path
 from hvdocker.training.inputs.request import JobInputs, TrainRequest
+from hvdocker.training.inputs.user_command import UserCommand
 from hvdocker.training.make_capsule import CapsuleInputs, make_capsule
 from hvdocker.training.plan.train import plan_train
 from hvdocker.training.plan.worker_images import worker_image
@@ -40,6 +41,7 @@ from hvdocker.transport.session import Session
 if TYPE_CHECKING:
     from hvdocker.locks.held_locks import HeldLocks
     from hvdocker.plan.apply import Context
+    from hvdocker.sync.tree import Tree
 
 
 @dataclass(frozen=True)
@@ -80,8 +82,6 @@ def decide(
     and is the first, so tickets of others are ignored. `relaunch` is given if the job lost its head; it does not queue
     again."""
     from hvdocker.plan.apply import Context
-    from hvdocker.sync.hash_cache import HashCache
-    from hvdocker.sync.walk import read_tree
 
     inventory, request, work = located.inventory, inputs.request, inputs.user_command
     is_relaunch = relaunch is not None
@@ -100,7 +100,7 @@ def decide(
     for running in state.running_jobs():
         env.listener(Event("note", f"{running.job} is running: files that changed change beneath it too"))
     context = Context(inventory, session.links, env.listener)
-    context.tree = read_tree(work.source, HashCache.of_user(), request.checksum)
+    context.tree = _read_code(work, request.checksum)
     context.secrets = {source.name: value for source, value in inputs.secrets.items()}
     if relaunch and relaunch.code_hash != context.tree.hash:
         env.listener(Event("note", "the code here has changed meanwhile: the job goes on with it as it is now"))
@@ -121,6 +121,16 @@ def decide(
     workers = {name: placed[name].worker_name for name in may_have_ranks if name != placement.head}
     report = TrainReport(job.job, placement, whole, state.hosts)
     return Decision(report, job, folders, workers, workers_plan, job_plan, context, cleanup, capsule)
+
+
+def _read_code(work: UserCommand, checksum: bool) -> Tree:
+    """Read the code folder. Raises if the script is not a part of what would be sent."""
+    from hvdocker.sync.hash_cache import HashCache
+    from hvdocker.sync.walk import read_tree
+
+    tree = read_tree(work.source, HashCache.of_user(), checksum)
+    work.refuse_unsent_script(tree.entries)
+    return tree
 
 
 def _job(

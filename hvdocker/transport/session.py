@@ -132,7 +132,7 @@ def _accept_host_keys(
     unknown = {name: error for name, error in failed.items() if isinstance(error, UnknownHostKey)}
     if not unknown or not _may_trust(env, list(unknown.values()), accept_new):
         return set()
-    _append_known_hosts(list(unknown.values()))
+    _append_known_hosts(env, list(unknown.values()))
     accepted |= {(error.entry, error.key_base64) for error in unknown.values()}
     return set(unknown)
 
@@ -176,8 +176,13 @@ def _may_trust(env: Env, unknown: list[UnknownHostKey], accept_new: bool) -> boo
     return env.ask(f"These host keys are not known yet:\n{shown}\nTrust them and remember them?")
 
 
-def _append_known_hosts(unknown: list[UnknownHostKey]) -> None:
+def _append_known_hosts(env: Env, unknown: list[UnknownHostKey]) -> None:
+    """Store the keys. As with ssh, a file that cannot be written stops nothing: the keys are trusted for this run."""
     from hvdocker.transport.ssh import host_keys
 
     for key in {(error.entry, error.key_base64): error for error in unknown}.values():
-        host_keys.append_known_host(key, Path(key.known_hosts))
+        try:
+            host_keys.append_known_host(key, Path(key.known_hosts))
+        except OSError as error:
+            what = f"the host key is trusted for this run only: {key.known_hosts} cannot be written: {error.strerror}"
+            env.listener(Event("note", what, key.host))

@@ -180,6 +180,19 @@ def test_what_happened_on_a_host_is_mended_and_what_jobs_wrote_stays(project: Pr
     assert project.is_everywhere()
 
 
+@pytest.mark.parametrize("closed", [f"{CODE}/data/in", CODE])
+def test_a_folder_that_a_job_closed_stops_no_later_sync(project: Project, closed: str) -> None:
+    project.write("data/in/a.txt", "old")
+    gone = project.write("data/in/b.txt", "old")
+    project.sync()
+    for host in project.hosts:
+        host.exec(f"chmod a-w {CODE}/data/in/a.txt {CODE}/data && chmod {'000' if closed == CODE else '555'} {closed}")
+    project.write("data/in/a.txt", "new")
+    gone.unlink()
+    project.sync()
+    assert project.is_everywhere()
+
+
 def test_a_file_that_changes_under_it_is_named_and_no_host_takes_it(project: Project) -> None:
     project.write("train.py", "old")
     project.sync()

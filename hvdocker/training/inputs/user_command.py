@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -16,12 +17,23 @@ class UserCommand:
 
     `source` is the folder that is synced to the hosts. `stem` becomes part of the job's id: `train` for train.py.
     `display_name` is what the user is shown: the script as a path relative to `source`, the name of the module, or the
-    first word of the command."""
+    first word of the command. `is_script` is False for a module (`-m`) and for any other command."""
 
     command: tuple[str, ...]
     source: Path
     stem: str
     display_name: str = ""
+    is_script: bool = False
+
+    def refuse_unsent_script(self, sent: Container[str]) -> None:
+        """Raise if the script is not among the paths that are sent to the hosts."""
+        if self.is_script and self.display_name not in sent:
+            raise UsageProblem(
+                f"the script {self.display_name} is not sent to the hosts",
+                lines=["an ignore file leaves it out, or it lies in .git, .hvdocker or __pycache__"],
+                fix=f"find the rule: git -C {self.source} check-ignore -v --no-index {self.display_name}; "
+                "or write a .hvdockerignore beside it, which is read instead",
+            )
 
 
 def user_command(
@@ -48,13 +60,15 @@ def _script(cwd: Path, script: str, rest: tuple[str, ...], workdir: Path | None)
     if not path.is_file():
         what = "is a folder" if path.is_dir() else "is not there"
         raise UsageProblem(f"the script {script} {what}", fix="name a Python file; -m runs a module, -- any command")
+    if path.suffix == ".ipynb":
+        raise UsageProblem(f"{script} is a notebook, not a script", fix=f"jupyter nbconvert --to script {script}")
     source = _folder(cwd, workdir) if workdir else _folder(path.parent, None)
     if not path.is_relative_to(source):
         raise UsageProblem(f"{script} lies outside of --workdir {workdir}", fix="choose a folder that contains it")
     named = path.relative_to(source).as_posix()
     inside = f"{names.CODE_MOUNT}/{named}"
     runner = ("python",) if path.suffix == ".py" else ()
-    return UserCommand((*runner, inside, *rest), source, path.stem, named)
+    return UserCommand((*runner, inside, *rest), source, path.stem, named, is_script=True)
 
 
 def _folder(cwd: Path, workdir: Path | None) -> Path:

@@ -140,3 +140,22 @@ except SystemExit:
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("hvdocker")
     assert ("ValueError: odd" in done.stderr) is is_told
+
+
+def started(words: str, **how: object) -> str:
+    """What a process of its own says on stderr; `words` are Python that ends in a call of main()."""
+    code = f"import os, sys; sys.argv = ['hvdocker', '--version']; from hvdocker.cli.main import main; {words}"
+    done = subprocess.run([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True, check=False, **how)  # type: ignore[call-overload]
+    assert done.returncode != 0
+    return str(done.stderr)
+
+
+def test_a_full_disk_behind_the_output_is_named() -> None:
+    with Path("/dev/full").open("w") as full:
+        said = started("sys.stdout.reconfigure(write_through=True); main()", stdout=full)
+    assert "could not write" in said and "No space left on device" in said and "did not foresee" not in said
+
+
+def test_a_current_folder_that_is_gone_is_named(tmp_path: Path) -> None:
+    said = started(f"os.mkdir('{tmp_path}/x'); os.chdir('{tmp_path}/x'); os.rmdir('{tmp_path}/x'); main()")
+    assert "the current folder was removed" in said and "did not foresee" not in said

@@ -93,6 +93,16 @@ def test_a_known_hosts_file_that_keeps_nothing_does_not_ask_for_ever(tmp_path: P
     assert server.shown == 2
 
 
+def test_a_known_hosts_file_that_cannot_be_written_stops_nothing(tmp_path: Path, server: Server) -> None:
+    (tmp_path / "mine").symlink_to("/nowhere/known_hosts")
+    known_hosts_at(tmp_path, "~/mine")
+    heard: list[str] = []
+    env = Env(cwd=tmp_path, listener=lambda event: heard.append(event.text))
+    with connected(env, located(tmp_path), accept_new=True) as session:
+        assert not session.failed
+    assert [line for line in heard if "for this run only" in line and "/mine cannot be written" in line]
+
+
 def test_an_accepted_key_is_remembered_in_the_file_that_ssh_reads(tmp_path: Path, server: Server) -> None:
     known_hosts_at(tmp_path, "~/mine ~/another")
     for _ in range(2):

@@ -3,6 +3,7 @@ from pathlib import Path
 import pytest
 
 from hvdocker.errors import UsageProblem
+from hvdocker.sync.walk import read_tree
 from hvdocker.training.inputs.job_environment import job_environment
 from hvdocker.training.inputs.user_command import UserCommand, user_command
 
@@ -17,18 +18,35 @@ def project(tmp_path: Path) -> Path:
 
 def test_a_script_is_run_by_python_from_its_own_folder(project: Path) -> None:
     assert user_command(project, "src/train.py", None, ("--epochs", "3"), None) == UserCommand(
-        ("python", "/train/train.py", "--epochs", "3"), project / "src", "train", "train.py"
+        ("python", "/train/train.py", "--epochs", "3"), project / "src", "train", "train.py", is_script=True
     )
 
 
 def test_a_workdir_takes_more_along(project: Path) -> None:
     assert user_command(project, "src/train.py", None, (), Path()) == UserCommand(
-        ("python", "/train/src/train.py"), project, "train", "src/train.py"
+        ("python", "/train/src/train.py"), project, "train", "src/train.py", is_script=True
     )
 
 
 def test_a_script_that_is_not_python_runs_itself(project: Path) -> None:
     assert user_command(project, "run.sh", None, (), None).command == ("/train/run.sh",)
+
+
+def test_a_notebook_is_no_script(project: Path) -> None:
+    (project / "train.ipynb").touch()
+    with pytest.raises(UsageProblem, match="is a notebook") as raised:
+        user_command(project, "train.ipynb", None, (), None)
+    assert raised.value.fix == "jupyter nbconvert --to script train.ipynb"
+
+
+def test_a_script_that_an_ignore_file_leaves_out_is_refused(project: Path) -> None:
+    (project / "src" / ".gitignore").write_text("train.*\n")
+    (project / "src" / "other.py").touch()
+    sent = read_tree(project / "src").entries
+    with pytest.raises(UsageProblem, match=r"train\.py is not sent"):
+        user_command(project, "src/train.py", None, (), None).refuse_unsent_script(sent)
+    for script, rest in (("src/other.py", ()), (None, ("train.py",))):
+        user_command(project, script, None, rest, Path("src")).refuse_unsent_script(sent)
 
 
 def test_a_module(project: Path) -> None:
