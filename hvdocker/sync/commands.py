@@ -43,7 +43,8 @@ _LIST = (
 
 _ASK = (
     'zstd=; command -v zstd >/dev/null 2>&1 && zstd=zstd; id=; digest=; '
-    'cd -- "$1" 2>/dev/null || { echo "differs $zstd"; exit 0; }; '
+    # Without the index, files that were removed here would stay on the host.
+    'cd -- "$1" 2>/dev/null || { open_own 700 "$1"; cd -- "$1" 2>/dev/null; } || { echo "differs $zstd"; exit 0; }; '
     '[ -r "$state/index" ] && read -r id digest < "$state/index"; '
     'if [ -z "$5" ] && [ "$id" = "$4" ] && [ ! -e "$state/pending" ] && '
     '[ "$(list | sha256sum)" = "$digest  -" ]; then echo "same $zstd"; exit 0; fi; '
@@ -188,7 +189,7 @@ def ask_contents(stage: SyncFolder, tree_id: str, checks_contents: bool = False)
     With `checks_contents` the command never prints `same`. It also prints what `sha256sum -c` says about the lines on
     standard input (`Entry.checksum_line` of each file). `stage` is the code folder on the host."""
     wants = "contents" if checks_contents else ""
-    return shell(f"{_VARIABLES}{_LIST}{_ASK}", *stage.arguments, tree_id, wants)
+    return shell(f"{_VARIABLES}{_LIST}{OPEN_OWN}{_ASK}", *stage.arguments, tree_id, wants)
 
 
 def receive(stage: SyncFolder, codec: Codec, is_first: bool) -> Command:
