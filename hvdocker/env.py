@@ -56,7 +56,7 @@ class Env:
     while_connecting: Callable[[], None] = do_nothing
 
     def maker(self) -> Maker:
-        """Return the owner, the version and the run that go into the labels of new containers.
+        """Return what goes into the labels of new containers: the owner, the version, and the `run` token.
 
         The environment variable HVDOCKER_OWNER sets the owner. The default is the name of the local user."""
         return Maker(self.environ.get("HVDOCKER_OWNER") or getpass.getuser(), __version__, self.run)

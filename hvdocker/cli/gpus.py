@@ -59,7 +59,8 @@ def gpus(
 
 def _watch(inventory: Path | None, cluster: str | None, json: bool, accept_new: bool) -> None:
     """Observe the GPUs until Ctrl-C. Redraw the table on the terminal, or with `json` print one JSON object per line.
-    Raise UsageProblem if stdout is no terminal, unless `json` is set."""
+    Raise UsageProblem if stdout is no terminal, unless `json` is set. `inventory`, `cluster` and `accept_new` are the
+    values of `-i`, `--cluster` and `--accept-new-host-keys`."""
     from hvdocker.console.style import out
     from hvdocker.console.views.gpus import watching
     from hvdocker.errors import UsageProblem

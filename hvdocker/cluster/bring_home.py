@@ -30,8 +30,9 @@ MOST_CODE_BYTES = 5 * GIB
 class HomeFetch:
     """Fetches the files of a cluster's jobs into .hvdocker/jobs/.
 
-    `state` is the observed cluster. `fetched` collects the results by job. Files in the code folders that belong to
-    no job are under the empty name."""
+    `located` has the inventory and the .hvdocker folder, `session` the links to the hosts. `state` is the observed
+    cluster. `fetched` collects the results by job. Files in the code folders that belong to no job are under the
+    empty name."""
 
     env: Env
     located: Located
@@ -96,8 +97,9 @@ class HomeFetch:
             raise error
 
     def _is_home(self, job: str, left: Mapping[str, HostCode]) -> bool:
-        """Whether this run has brought home exactly the files that the job now has in the code folders `left`, by
-        host."""
+        """Whether this object has already fetched exactly the files that the job has in the code folders now.
+
+        `left` has the content of the code folders, by host. `job` is empty for files that belong to no job."""
         came = self.fetched[job].code if job in self.fetched else {}
         return all(came.get(host) == found.digest(job) for host, found in left.items() if found.of(job))
 

@@ -51,7 +51,7 @@ class MakeKeys(Step):
 
 @dataclass(frozen=True)
 class MakeFolders(Step):
-    """Create the folders `paths`, in the folder `root`, on a host. A failed run removes `root` if it was new.
+    """Create the folders `paths`, in the folder `root`, on a host. A rollback removes `root` if it was new.
 
     `is_shared`: open the folders to all users, because the container's user is neither the SSH user nor root.
     Otherwise they are private to the SSH user."""

@@ -46,8 +46,9 @@ KEEP_CHOICES = ("never", "failed", "always")
 
 @dataclass(frozen=True)
 class UpOptions:
-    """The flags of `up`. `keep` is one of KEEP_CHOICES. `lock_wait_s` is how long to wait for the locks.
+    """The flags of `up`. `lock_wait_s` is how long to wait for the locks.
 
+    `keep`: `never` removes what a failed `up` created; `failed` and `always` keep it.
     `is_forced`: also change a cluster that another user owns. `request` says which slots to use; None means all free
     slots of every host."""
 
@@ -106,7 +107,7 @@ def up(
 
     `show` is called with the plan before the plan is applied. `tell` is called with an explanation of the placement
     if `options.request` is given. No lock is taken for a dry run or an empty plan. If the plan fails, the error is
-    raised, and what this run created is removed unless `options.keep` says otherwise."""
+    raised, and what this `up` created is removed unless `options.keep` says otherwise."""
     with connected(env, located, options.accept_new_host_keys, must_all=False) as session:
         located = with_default_image(located, session)
         first = _observe_and_plan(env, located, session, options)
@@ -148,8 +149,8 @@ def _observe_and_plan(
     """Observe the hosts, choose the slots of the cluster, and plan.
 
     `known` is an observation from just before the locks were taken. If it is given, only what other users may have
-    changed since is observed again. Raises if the port is taken, if hosts cannot be used, or if the plan would
-    change a cluster of another user."""
+    changed since is observed again. Raises if another process listens on the worker port, if hosts cannot be used,
+    or if the plan would change a cluster of another user."""
     inventory, request = located.inventory, options.request
     state, failed = _observe(env, inventory, session, options, known)
     # Checked again even if `known` is given: the elastic job that can do without these hosts may have ended.
@@ -232,9 +233,11 @@ def _observe_usable_hosts(env: Env, inventory: Inventory, session: Session, opti
 def _apply_or_roll_back(
     env: Env, located: Located, session: Session, plan: Plan, state: ClusterState, held: HeldLocks, keep: str
 ) -> None:
-    """Apply the plan. If that fails, remove what this run created if `keep` is "never", and raise the error again.
+    """Apply the plan. If that fails, remove what was created if `keep` is "never", and raise the error again.
 
-    Nothing is removed if another run took over one of the locks, because that run may use what it found."""
+    `held` are the locks. Nothing is removed if another hvdocker process took over one of them, because it may use
+    what it found. `state` was observed before the plan: if it had no worker, and all was removed, the cluster is also
+    forgotten in .hvdocker (`forget`)."""
     from hvdocker.plan.apply import Context, apply, roll_back
 
     context = Context(located.inventory, session.links, env.listener, guard=held.raise_if_lost)
@@ -250,7 +253,7 @@ def _point_at_cluster(env: Env, located: Located) -> None:
     """Make this the current cluster of the user's folder, for verbs without -i.
 
     Sends notes on hosts that are no longer in the inventory, and on another cluster that was current before. `up`
-    calls this before it creates anything, so that `down` finds what an interrupted run leaves."""
+    calls this before it creates anything, so that `down` finds what an interrupted `up` leaves."""
     for reached, name in former_hosts(located).items():
         env.listener(Event("note", former_note(name, reached), name))
     before = point_at(located)

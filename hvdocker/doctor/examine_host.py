@@ -84,8 +84,8 @@ class Examiner:
     def _try(self, health: HostFacts, link: HostLink, place: HostPlan) -> TrialResult | None:
         """Run the trial container, and return None if the host has no image for it. The doctor ships no image.
 
-        The image is the one that ranks run in. If it is missing on a host with GPUs, any other hvdocker image is
-        used, to test at least `--gpus`."""
+        `place` is the host's plan. The image is the one that ranks run in. If it is missing on a host with GPUs,
+        any other hvdocker image is used, to test at least `--gpus`. `health` is not used."""
         from hvdocker.doctor.facts.trial_container import any_own_image, try_container
 
         has_gpus = bool(place.seen.gpus)

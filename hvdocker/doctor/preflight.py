@@ -1,4 +1,4 @@
-"""The preflight of `run`: the doctor's cheap checks before anything is created.
+"""The preflight of `hvdocker run`: the doctor's cheap checks before anything is created.
 
 A BAD finding becomes an error with the finding's text, command and fix."""
 
@@ -37,8 +37,8 @@ def run_preflight(
 def _hosts_to_leave_out(located: Located, request: SlotRequest | None, errors: list[HvdockerError]) -> set[str]:
     """Return the unfit hosts that the request can do without: those that it does not name.
 
-    Return an empty set if no usable host would be left. Then the hosts' own errors are raised, which explain more
-    than "not enough slots"."""
+    `errors` are the BAD findings of the preflight. Return an empty set if there is no request, or if
+    no usable host would be left. Then the hosts' own errors are raised, which explain more than "not enough slots"."""
     if request is None:
         return set()
     named = {*request.include, *(share.host for share in request.exact)}

@@ -57,7 +57,7 @@ class PairReport:
 
 @dataclass(frozen=True)
 class DoctorReport:
-    """All findings of one run of the doctor.
+    """All findings of one `hvdocker doctor`.
 
     `hosts` has the findings about single hosts, `pairs` those about connections between two hosts. `across` has those
     that compare all hosts with each other."""

@@ -40,8 +40,8 @@ echo "done"
 def list_leftovers(host: str) -> Command:
     """Return the command that lists leftovers on the host. `host` is the host's name in the inventory.
 
-    It prints `run CLUSTER MARK` lines, where MARK is `TOKEN@OWNER` of the run, then `feed PATH` lines for stale
-    folders of image transfers, and at the end `done`."""
+    It prints `run CLUSTER MARK` lines, where MARK is `TOKEN@OWNER` of a `hvdocker run`, then `feed PATH` lines for
+    stale folders of image transfers, and at the end `done`."""
     return shell(_SCRIPT, host, "/var/tmp")
 
 

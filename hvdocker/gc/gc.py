@@ -174,7 +174,7 @@ def _collect(env: Env, located: Located, session: Session, agreed: _Unused, opti
 
 
 def _was_confirmed(before: tuple[Located, ClusterToRemove] | None, now: tuple[Located, ClusterToRemove]) -> bool:
-    """Return whether the user confirmed the removal of this run, and no job has started in it since.
+    """Return whether the user confirmed the removal of this dead run, and no job has started in its cluster since.
 
     `now` is what is observed of the run now. `before` is what the user was shown, None if this run was not shown."""
     return before is not None and set(now[1].running()) <= set(before[1].running())

@@ -10,8 +10,8 @@ from hvdocker.observe.state import ContainerSeen
 
 @dataclass(frozen=True)
 class RunFolder:
-    """A cluster folder that a `run` made on a host. `token` identifies that run. Token and owner come from the
-    name of the folder `run/<token>@<owner>` in it."""
+    """A cluster folder that a `hvdocker run` made on a host. `token` identifies that `hvdocker run`. Token and owner
+    come from the name of the folder `run/<token>@<owner>` in it."""
 
     cluster: str
     token: str
@@ -31,7 +31,7 @@ class HostLeftovers:
     """All leftovers on one host, for every cluster.
 
     `containers` are all containers of hvdocker, used or not. `live_tokens` are the tokens of clients (hvdocker
-    processes) that have a live ticket on this host. `folders` are the cluster folders of runs. `feeds` (folders) and
+    processes) that have a live ticket on this host. `folders` are those of `hvdocker run`. `feeds` (folders) and
     `parts` (tags of incomplete images) come from image transfers, and are too old to be still in use. `images` are
     unused; they are listed only for `gc --images`."""
 

@@ -41,7 +41,7 @@ class _RunSeen:
 
 
 def dead_runs(found: Mapping[str, HostLeftovers]) -> list[DeadRun]:
-    """Return the runs without a live ticket. Runs are found by container labels and run folders.
+    """Return each `hvdocker run` without a live ticket. They are found by container labels and run folders.
 
     What a host has of a run is compared only with the tickets on the same host. That is enough, because clients
     keep their tickets on the hosts of their containers; and inventories of different users name different hosts.
@@ -76,8 +76,9 @@ def plan_other_leftovers(
 ) -> Plan:
     """Plan the removal of everything unused that does not belong to a dead run. `found` has the leftovers by host.
 
-    `taken` are the clusters of dead runs, which are removed as a whole. Only containers of `owner` are removed; None
-    means of all owners.
+    `cluster` is the inventory's cluster, which the plan names; the leftovers of all clusters are removed. `taken`
+    are the clusters of dead runs, which are removed as a whole. Only containers of `owner` are removed; None means of
+    all owners. Files and images are not checked for their owner.
 
     A master that was created but never started is removed: while `gc` holds the hosts' locks, no `train` can be
     about to start it. If not every host answered (`is_whole` is false), such a master stays if one of its workers
@@ -124,5 +125,7 @@ def _why_removable(container: ContainerSeen) -> str | None:
 
 
 def combined_plan(cluster: str, runs: Sequence[Plan], rest: Plan) -> Plan:
-    """Return one plan for display: the plan of each dead run, then the rest."""
+    """Return one plan for display: the plan of each dead run (`runs`), then the `rest`.
+
+    `cluster` is the inventory's cluster, which the plan names."""
     return Plan("gc", cluster, tuple(stage for plan in (*runs, rest) for stage in plan.stages))

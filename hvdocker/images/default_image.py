@@ -12,8 +12,9 @@ from hvdocker.transport.session import Session
 def with_default_image(located: Located, session: Session) -> Located:
     """Return `located` with an image: the GPU image if any host has GPUs, else the CPU image.
 
-    If the inventory names an image, `located` is returned unchanged and no host is asked. All workers of a
-    local cluster run on one machine: they use the GPU image only if it has at least one GPU for each worker."""
+    `session` has the links over which the hosts are asked for their GPUs. If the inventory names an image, or no host
+    was reached, `located` is returned unchanged and no host is asked. All workers of a local cluster run
+    on one machine: they use the GPU image only if it has at least one GPU for each worker."""
     inventory = located.inventory
     if inventory.has_named_image or not session.links:
         return located

@@ -31,11 +31,11 @@ class ImagePlan:
 
 def plan_image(inventory: Inventory, state: ClusterState, placed: Mapping[str, HostPlan]) -> ImagePlan:
     """Return the steps that bring the inventory's image to every host that lacks it. `placed` are the hosts of the
-    cluster, by name.
+    cluster, by name, and `state` is the observed state, with the image on the controller.
 
     If no engine has the image, hosts pull it from the inventory's registry. Without a registry, the image is built if
-    it is one of `names.OWN_IMAGES`; otherwise raise HvdockerError. Also raise HvdockerError if the image is not made
-    for hvdocker, and HostUnfit if it is for another CPU architecture than the hosts have."""
+    it is one of `names.OWN_IMAGES`; otherwise raise HvdockerError. Also raise HvdockerError if the image lacks the
+    label of images made for hvdocker, and HostUnfit if it is for another CPU architecture than the hosts have."""
     hosts = {name: place.seen for name, place in placed.items()}
     arch = docker_arch(next(iter(hosts.values())).engine.architecture)
     source = _find_source(state, hosts, arch)
@@ -50,7 +50,7 @@ def plan_image(inventory: Inventory, state: ClusterState, placed: Mapping[str, H
 
 def runs_image(container: ContainerSeen, place: HostPlan, image: ImagePlan) -> bool:
     """Whether the container runs the cluster's image `image`, possibly with a requirements layer on top. `place` is
-    the container's host. If not, the container has to be replaced.
+    the container's host. If not, the container has to be replaced. The answer is False if no engine has the image yet.
 
     One image can have different ids on two engines: a configuration digest on a classic engine, a manifest digest with
     containerd. So the container's image id may also be the id that the image has on this host."""
@@ -101,6 +101,7 @@ def _steps_to_deliver(
 
 def _find_source(state: ClusterState, hosts: Mapping[str, HostSeen], arch: str) -> tuple[str, ImageSeen] | None:
     """Return the place to take the image from (CONTROLLER or a host name) and the image there.
+    `hosts` are the observed hosts by name; `state` has the controller's image.
 
     The controller is preferred if its image is for the architecture `arch` of the hosts, else the first host
     that has the image, else the controller despite another architecture. Returns None if no engine has the image."""

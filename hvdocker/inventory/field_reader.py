@@ -37,7 +37,8 @@ class FieldReader:
         """Return `value` if it is a mapping, else an empty mapping. `path` is the place of `value` itself.
 
         Two things are reported as problems: a value that is neither missing nor a mapping, and a key in the mapping
-        that `field` does not list (`x-` keys are allowed). `label` completes `should be a mapping of …`."""
+        that `field` does not list (`x-` keys are allowed). `label` says in the problem what should be
+        mapped, such as `host settings` in `should be a mapping of host settings, got a list`."""
         if value is None:
             return {}
         if not isinstance(value, dict):

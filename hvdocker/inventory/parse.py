@@ -123,7 +123,7 @@ def _host(reader: FieldReader, item: object, path: KeyPath, field: Field, genera
 
 def _complain_of_duplicates(reader: FieldReader, hosts: list[Host | None]) -> None:
     """Report hosts that have the name, the training address or the SSH target (`host:`, port and jump hosts) of an
-    earlier host."""
+    earlier host. `hosts` are in the order of the file; an entry is None if the host could not be parsed."""
     seen: dict[tuple[str, object], int] = {}
     for index, host in enumerate(hosts):
         if host is None:

@@ -205,7 +205,10 @@ def _shown_tag(node: _Node) -> str:
 
 def _scalar(node: _Node, path: KeyPath, document: Document) -> object:
     """Return the value of a scalar: None, a boolean, a decimal number or text. Dates, octal numbers and other
-    special YAML types stay text."""
+    special YAML types stay text. `path` is its place in the document.
+
+    Text with a surrogate gives None and a problem in `document`. The spelling of a boolean or number is put into
+    `document.texts`."""
     text: str = node.value
     if any("\ud800" <= letter <= "\udfff" for letter in text):
         document.complain(path, "contains half a character (a surrogate)")

@@ -102,8 +102,8 @@ def _no_files_left(found: FoundJob) -> UsageProblem:
 
 
 def find_code(session: Session, state: ClusterState) -> dict[str, HostCode]:
-    """Return, by host, the files that jobs left in the code folders of the observed hosts. Raises if a host does not
-    answer."""
+    """Return, by host, the files that jobs left in the code folders of the observed hosts (`state`). Raises if a host
+    does not answer."""
     from hvdocker.jobs.results.fetch_files import read_code
     from hvdocker.transport.pool import for_each_host
 
@@ -174,8 +174,8 @@ def fetch_code_without_job(
 
 
 def _sources(session: Session, state: ClusterState, job: str, code: Mapping[str, HostCode]) -> list[JobSource]:
-    """Return one JobSource for each observed host that has files of the job: in its job folder, or in its code folder
-    (`code`, by host)."""
+    """Return one JobSource for each observed host (in `state`) that has files of the job: in its job folder, or in its
+    code folder (`code`, by host)."""
     from hvdocker.jobs.results.read_host import JobSource
 
     sources = []

@@ -106,8 +106,8 @@ def follow_lines(
 def last_lines_of_rank(
     link: HostLink, container: str, placement: Placement, rank: int, count: int = 10
 ) -> tuple[str, ...]:
-    """Return up to `count` last lines of a rank, without empty lines. Only the last LOOK_BACK_LINES lines of the job's
-    log are searched, so the result may be empty."""
+    """Return up to `count` last lines of a rank, without empty lines. Only the last LOOK_BACK_LINES lines of the log of
+    the master `container` are searched, so the result may be empty. `placement` is as in `read_lines`."""
     said = [
         line.text
         for line in read_lines(link, container, placement, follow=False, tail=LOOK_BACK_LINES)

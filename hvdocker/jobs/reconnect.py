@@ -63,7 +63,7 @@ class Reconnect:
 
     @property
     def follow_command(self) -> str:
-        """The command that follows the job again."""
+        """The command that follows the job again, such as `hvdocker logs -f train-ab12`."""
         return f"hvdocker logs -f {self.job}{self.located.flag}"
 
     def _opened(self) -> HostLink | HvdockerError:

@@ -14,8 +14,9 @@ COOLDOWN_S = ("1", "10")
 
 
 class Horovodrun:
-    """Builds the command line of horovodrun on fixed hosts. `start_timeout_s` is how long horovodrun waits until all
-    ranks have started. `tuning` are Horovod's tuning flags, such as `--cycle-time-ms 5`, passed on unchanged.
+    """Builds the command line of horovodrun on fixed hosts (`argv`, see Launcher). `start_timeout_s` is how long
+    horovodrun waits until all ranks have started. `tuning` are Horovod's tuning flags, such as `--cycle-time-ms 5`,
+    passed on unchanged.
 
     `--gloo` is given because horovodrun takes seconds to detect Gloo (it imports TensorFlow). `--disable-cache` is
     given because results cached for earlier containers may be wrong for new ones."""
@@ -32,9 +33,9 @@ class Horovodrun:
 
 
 class ElasticHorovodrun:
-    """Builds the command line of horovodrun for an elastic job (`elastic` has its bounds). It has no hosts: while the
-    job runs, horovodrun runs DISCOVERY_SCRIPT repeatedly, which prints the current hosts. `start_timeout_s` and
-    `tuning` are passed on as in Horovodrun."""
+    """Builds the command line of horovodrun for an elastic job (`argv`, see Launcher). `elastic` has the bounds of the
+    job. The command line names no hosts: while the job runs, horovodrun runs DISCOVERY_SCRIPT repeatedly, which prints
+    the current hosts. `start_timeout_s` and `tuning` are passed on as in Horovodrun."""
 
     def __init__(self, elastic: Elastic, start_timeout_s: int = 120, tuning: Sequence[str] = ()) -> None:
         self.elastic = elastic

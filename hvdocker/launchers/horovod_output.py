@@ -22,12 +22,11 @@ _OURS = "hvdocker: "
 
 
 def without_launcher_traceback(lines: Iterable[Line]) -> Iterator[Line]:
-    """Yield the lines without the traceback and summary of horovodrun's own RuntimeError, and without the launcher's
-    blank lines.
+    """Yield the lines without the traceback and summary of horovodrun's own RuntimeError, and without blank lines of
+    the launcher.
 
-    A traceback of the launcher that ends in any other error stays. Lines of ranks, of the supervisor and of the
-    summary come from other streams, so they may fall between the lines of the traceback; those of ranks and the
-    supervisor stay."""
+    A traceback of the launcher that ends in any other error stays. Lines of ranks and of the supervisor may fall
+    between the lines of the traceback; they stay."""
     held: list[Line] = []
     for line in lines:
         if line.rank is not None or line.text.startswith(_OURS):

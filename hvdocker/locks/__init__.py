@@ -6,7 +6,7 @@ A verb that changes hosts calls `locked` in lock.py; the same file implements th
 held_locks.py runs the shell scripts of lock_takeover_commands.py on every host, renews the locks in the
 background, and releases them at the end. Tickets have the same layers: ticket.py has the values,
 ticket_commands.py the shell scripts, held_ticket.py one ticket on one host, and heartbeat.py one ticket on each
-host of a run. owner.py has the owner checks. holder.py, ticket.py, tmp_folder.py, lock_takeover_commands.py,
+host of a `hvdocker run`. owner.py has the owner checks. holder.py, ticket.py, tmp_folder.py, lock_takeover_commands.py,
 ticket_commands.py and owner.py are pure.
 
 `up`, `down`, `gc` and `image push` first observe without locks. If there is something to do, they take the

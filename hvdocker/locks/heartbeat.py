@@ -1,8 +1,7 @@
-"""Heartbeat of a run: one ticket (a file that the controller renews) on every host that has containers of the
-run.
+"""Heartbeat of a `hvdocker run`: one ticket (a file that the controller renews) on every host that has its containers.
 
-`gc` finds the ticket on the same host as the containers, and so knows that the run is alive. Every host has a
-ticket, because another user's inventory may name only some of the hosts."""
+`gc` finds the ticket on the same host as the containers, and so knows that the `hvdocker run` is alive. Every host has
+a ticket, because another user's inventory may name only some of the hosts."""
 
 from __future__ import annotations
 
@@ -23,9 +22,9 @@ def heartbeat_on_all_hosts(
 ) -> Iterator[None]:
     """Keep one ticket on every host in `links` until the block ends. All tickets have the token of `claim`.
 
-    `kind` is RUNS or WAITS (ticket.py). `wish` says what the run asks for, as text for other users (`4 slots`). Each
-    ticket is renewed every `beat_s` seconds by its own thread, so a host that hangs does not stop the heartbeats on
-    the other hosts. Raises an error if the ticket cannot be created on some host."""
+    `kind` is RUNS or WAITS (ticket.py). `wish` says what the caller asks for, as text for other users (`4 slots`).
+    Each ticket is renewed every `beat_s` seconds by its own thread, so a host that hangs does not stop the heartbeats
+    on the other hosts. Raises an error if the ticket cannot be created on some host."""
     sign = make_ticket_text(claim, kind, wish)
     tickets = {name: HeldTicket(link, sign) for name, link in links.items()}
     try:

@@ -1,19 +1,18 @@
 """Hold the locks of several hosts while a verb changes them.
 
-The locks of all hosts are requested at once. If another run holds one of them, this run releases the locks that
-it got, and then locks the hosts one by one in the order of machine-id and address. Every client (an hvdocker
-process) uses this order, so one of two runs that want the same hosts gets all of them. The order can differ
-only for cloned machines that have the same machine-id and are reached by different addresses. Then two runs may
-wait for each other until `--lock-wait` ends one of them.
+A client is one hvdocker process, such as a `hvdocker up`. It requests the locks of all hosts at once. If another
+client holds one of them, this client releases the locks that it got, and then locks the hosts one by one in the order
+of machine-id and address. Every client uses this order, so one of two clients that want the same hosts gets all of
+them. The order can differ only for cloned machines that have the same machine-id and are reached by different
+addresses. Then two clients may wait for each other until `--lock-wait` ends one of them.
 
-While a run holds locks, it renews them every ten seconds. Such a renewal is called a beat. A lock without a
-beat for a minute is stale, and another run may take it over. A beat also finds out whether this run has lost
-the lock: another run took it over, or a user released it. The run then stops with exit code 5. It undoes
+While a client holds locks, it renews them every ten seconds. Such a renewal is called a beat. A lock without a
+beat for a minute is stale, and another client may take it over. A beat also finds out whether this client has lost
+the lock: another client took it over, or a user released it. The client then stops with exit code 5. It undoes
 nothing, because the new holder may already depend on what it found. For at most ten seconds, between the
-takeover and the next beat, both runs may change the host. A lock that other runs may take over cannot prevent
-that.
+takeover and the next beat, both clients may change the host. A lock that others may take over cannot prevent that.
 
-If no lock can be written on a host (its /tmp is full or read-only) and no other run holds the lock, every verb
+If no lock can be written on a host (its /tmp is full or read-only) and no other client holds the lock, every verb
 fails except `down` and `gc`. These two continue without a lock, because they free space."""
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ _BRIEF_HOLD_S = 3
 
 
 class LockUnwritable(HostUnfit):
-    """No lock can be written on the host (its /tmp is full or read-only), and no run holds the lock."""
+    """No lock can be written on the host (its /tmp is full or read-only), and no client (hvdocker process) holds it."""
 
 
 @dataclass(frozen=True)
@@ -79,8 +78,8 @@ def hold_locks(
     """Hold the locks of all hosts in `links` until the block ends.
 
     `claim` says who takes the locks and for which verb. `listener` gets notes, such as that a stale lock was taken
-    over. `wait_s` is how long to wait for locks that other runs hold. Raises Locked if another run still holds a
-    lock after that time. `beat_s` is the time between two renewals of the locks."""
+    over. `wait_s` is how long to wait for locks that other clients (hvdocker processes) hold. Raises Locked if
+    another client still holds a lock after that time. `beat_s` is the time between two renewals of the locks."""
     held = HeldLocks(links, claim, listener, options)
     beats = threading.Thread(target=held.beat_until_released, args=(beat_s,), name="lock", daemon=True)
     beats.start()
@@ -92,7 +91,7 @@ def hold_locks(
 
 
 class HeldLocks:
-    """The locks that one run holds. `beat_until_released` renews them in a background thread."""
+    """The locks that this client (hvdocker process) holds. `beat_until_released` renews them in a background thread."""
 
     def __init__(
         self,
@@ -119,20 +118,20 @@ class HeldLocks:
 
     @property
     def is_lost(self) -> bool:
-        """Whether a renewal found that another run or a user has taken away one of the locks."""
+        """Whether a renewal found that another client took over one of the locks, or that a user released it."""
         return bool(self._lost)
 
     def raise_if_lost(self) -> None:
         """Raise Locked if the lock of any host is lost. Otherwise do nothing.
 
-        It does not matter which host the caller is about to change: one lost lock stops the whole run."""
+        It does not matter which host the caller is about to change: one lost lock stops the whole verb."""
         for name, answer in list(self._lost.items()):
             raise self._lost_error(name, answer)
 
     def take(self, wait_s: float) -> None:
-        """Take the locks of all hosts at once. If another run holds some of them, take all one by one.
+        """Take the locks of all hosts at once. If another client holds some of them, take all one by one.
 
-        The one-by-one order is the same for all clients. Raises Locked if another run still holds a lock after
+        The one-by-one order is the same for all clients. Raises Locked if another client still holds a lock after
         `wait_s` seconds. A lock that is only a few seconds old is waited for briefly even if `wait_s` is 0."""
         deadline = time.monotonic() + wait_s
         answers = for_each_host(self._links, self._try).or_raise("some hosts could not be locked")
@@ -231,7 +230,7 @@ class HeldLocks:
                 self._background.submit(partial(self._beat, name))
 
     def _beat(self, name: str) -> None:
-        """Renew the lock of one host, and mark the lock as lost if this run no longer holds it.
+        """Renew the lock of one host, and mark the lock as lost if this client no longer holds it.
 
         The background thread drops errors: if the host is unreachable, the verb's own commands fail."""
         # A beat that overlaps a release by this run finds the lock free. That does not count as lost.
@@ -247,7 +246,7 @@ class HeldLocks:
             self._beating.discard(name)
 
     def _locked(self, held: Mapping[str, LockAnswer]) -> list[HvdockerError]:
-        """Return one Locked error for each host in `held`: the answers of hosts whose lock another run holds.
+        """Return one Locked error for each host in `held`: the answers of hosts whose lock another client holds.
 
         Hosts with the same holder get the same text, so that the report can show them as one."""
         errors: list[HvdockerError] = []
@@ -288,7 +287,7 @@ def query_locks(links: Mapping[str, HostLink]) -> HostOutcomes[LockAnswer]:
 def release_locks_of(links: Mapping[str, HostLink], holders: Mapping[str, Holder]) -> HostOutcomes[LockAnswer]:
     """Release the locks of the hosts in `holders`, which has the expected holder by host. Return the answers by host.
 
-    A lock that another run holds by now is kept, and the answer of its host names that run."""
+    A lock that another client holds by now is kept, and the answer of its host names that client."""
     return for_each_host(holders, lambda name: run_lock_command(links[name], release_lock(holders[name].token)))
 
 

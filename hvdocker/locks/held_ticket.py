@@ -63,7 +63,7 @@ def hold_ticket(
 
 
 def make_ticket_text(claim: Claim, kind: str, wish: str) -> TicketText:
-    """Return the content of a ticket of the run that `claim` describes. `kind` and `wish` are those of TicketText.
+    """Return the content of a ticket of the client that `claim` describes. `kind` and `wish` are those of TicketText.
 
     Every text is cut to _MAX_TEXT characters, because `read_ticket` reads no more."""
     words = {name: str(value)[:_MAX_TEXT] for name, value in asdict(claim).items()}

@@ -19,12 +19,12 @@ _MAX_TEXT = 100
 
 @dataclass(frozen=True)
 class Claim:
-    """What a run writes about itself into a lock or ticket.
+    """What a client (an hvdocker process) writes about itself into a lock or ticket.
 
-    `token` is a random text that identifies the run. It is the same on all hosts, so a run does not block itself on
-    a machine that the inventory names twice. `owner` is the owner that the labels of its containers name. `machine`
-    is the controller's host name and `user` the login name there. `verb` is the command, such as `up`,
-    and `cluster` the cluster that it changes. `process` is the result of `own_process_id`: only a run on the same
+    `token` is a random text that identifies the client. It is the same on all hosts, so a client does not block
+    itself on a machine that the inventory names twice. `owner` is the owner that the labels of its containers name.
+    `machine` is the controller's host name and `user` the login name there. `verb` is the command, such as `up`, and
+    `cluster` the cluster that it changes. `process` is the result of `own_process_id`: only a client on the same
     machine can tell from it whether the process has ended."""
 
     token: str
@@ -54,7 +54,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Holder(Claim):
-    """A claim that was read from a host: the run that holds the lock.
+    """A claim that was read from a host: the client (hvdocker process) that holds the lock.
 
     `age_s` is the time since the holder last renewed the lock. `held_s` is the time since the lock was taken.
     Both are measured by the host's clock."""

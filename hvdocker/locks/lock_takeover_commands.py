@@ -1,22 +1,24 @@
 """Shell scripts that take, renew, read and release the lock of a host, and the parser of their answers. Pure.
 
 The lock is the folder `/tmp/hvdocker.lock` with the file `who.json` in it (owner, machine, verb, cluster, start
-time, random token). The first run that creates a hard link with this name to its complete file holds the lock.
+time, random token). The first client (hvdocker process) that creates a hard link with this name to its complete file
+holds the lock.
 The modification time of the file says when the holder last renewed the lock (a beat). The folder is writable by
 all users (0777): if it were private, only root could remove the stale lock of another user from a sticky /tmp.
 The lock protects users who trust each other. Any user of the host can take or remove it, but can do no more
 with it. Users who may use the engine are equal to root on that host anyway.
 
 A stale lock is taken over by creating the hard link `next.<token of the stale holder>`. It can be created only once,
-so one of two runs that find the same stale lock wins. The holder is the last file of the chain who.json → next.<its
-token> → …, and every run follows the chain again after that. A run that acted on an outdated view has created a file
-that is not in the chain, and so does not become the holder. The winner then replaces who.json with its own file.
+so one of two clients that find the same stale lock wins. The holder is the last file of the chain who.json →
+next.<its token> → …, and every client follows the chain again after that. A client that acted on an outdated view has
+created a file that is not in the chain, and so does not become the holder. The winner then replaces who.json with its
+own file.
 
 To release a lock, its holder first creates an empty file `next.<own token>` and checks that this file is the
-end of the chain. If it is, no other run can take the lock over while the files are removed. If it is not,
-another run has already taken the lock over, and the lock is kept.
+end of the chain. If it is, no other client can take the lock over while the files are removed. If it is not,
+another client has already taken the lock over, and the lock is kept.
 
-If the file system accepts no file, because it is full or read-only, the answer is `unwritable`, unless a run
+If the file system accepts no file, because it is full or read-only, the answer is `unwritable`, unless a client
 holds the lock. A lock folder that is still empty after such an attempt is removed."""
 
 from __future__ import annotations
@@ -161,10 +163,10 @@ tell free
 class LockAnswer:
     """The answer of a host about its lock.
 
-    `state` is taken (by this run), held (by another run), free, unusable or unwritable. `holder` is the run that
-    holds the lock, None if it is free. `replaced_holder` is the stale holder whose lock this run took over, None if
-    there was none. `reason` says why the lock is unusable or unwritable. `disk` is the line of `df` for the folder
-    if it is unwritable. `sort_key` is (machine-id, address and port of sshd). Every client sorts hosts by it,
+    `state` is taken (by this client), held (by another client), free, unusable or unwritable. `holder` is the client
+    that holds the lock, None if it is free. `replaced_holder` is the stale holder whose lock this client took over,
+    None if there was none. `reason` says why the lock is unusable or unwritable. `disk` is the line of `df` for the
+    folder if it is unwritable. `sort_key` is (machine-id, address and port of sshd). Every client sorts hosts by it,
     whatever names its inventory gives them."""
 
     state: str
@@ -182,29 +184,30 @@ class LockAnswer:
 def take_lock(claim: Claim, folder: str = LOCK_DIR, stale_s: int = STALE_S) -> Command:
     """Return a command that takes the lock if it is free, stale or already held by this claim.
 
-    A lock is stale if it was not renewed for `stale_s` seconds. The state of the answer is taken, held, unusable or
-    unwritable (see LockAnswer)."""
+    A lock is stale if it was not renewed for `stale_s` seconds. `folder` is the lock folder on the host; only tests
+    pass another one. `read_lock` parses the output. Its state is taken, held, unusable or unwritable (see
+    LockAnswer)."""
     return shell(_COMMON + _TAKE, folder, claim.token, claim.as_json().removeprefix("{"), str(stale_s))
 
 
 def beat_lock(token: str, folder: str = LOCK_DIR) -> Command:
-    """Return a command that renews the lock if this token holds it.
+    """Return a command that renews the lock in `folder` if this token (that of a Claim) holds it.
 
-    The state of the answer is taken if the lock was renewed, free if no run holds it, unusable if the lock folder
-    cannot be read, and otherwise held."""
+    The state of the answer (see LockAnswer) is taken if the lock was renewed, free if no client holds it, unusable if
+    the lock folder cannot be read, and otherwise held."""
     return shell(_COMMON + _BEAT, folder, token)
 
 
 def release_lock(token: str, folder: str = LOCK_DIR) -> Command:
-    """Return a command that releases the lock if this token holds it. A lock with another token is kept.
+    """Return a command that releases the lock in `folder` if this token (that of a Claim) holds it.
 
-    The state of the answer is free; or held if another run holds the lock or the lock could not be released; or
-    unusable if the lock folder cannot be read."""
+    A lock with another token is kept. The state of the answer is free; or held if another client holds the lock or
+    the lock could not be released; or unusable if the lock folder cannot be read."""
     return shell(_COMMON + _RELEASE, folder, token)
 
 
 def look_at_lock(folder: str = LOCK_DIR) -> Command:
-    """Return a command that reads the lock and changes nothing.
+    """Return a command that reads the lock in `folder` and changes nothing.
 
     The state of the answer is held, free, or unusable if the lock folder cannot be read."""
     return shell(_COMMON + _LOOK, folder, "0")

@@ -1,4 +1,4 @@
-"""Identify this process, so that a later run on the same machine can tell whether this process has ended.
+"""Identify this process, so that a later hvdocker on the same machine can tell whether this process has ended.
 
 A lock or ticket of a process that has ended can be released or ignored at once."""
 

@@ -23,9 +23,9 @@ RUNS = "runs"
 
 @dataclass(frozen=True)
 class TicketText(Claim):
-    """What a client writes into a ticket.
+    """What a client writes into a ticket: the fields of Claim, which say who the client is, and these two.
 
-    `kind` is WAITS (the client waits for slots) or RUNS (it runs something). `wish` says what it asks for, as
+    `kind` is WAITS (the client waits for slots) or RUNS (it is a `hvdocker run`). `wish` says what it asks for, as
     in `4 slots`."""
 
     kind: str = WAITS
@@ -34,7 +34,7 @@ class TicketText(Claim):
 
 @dataclass(frozen=True)
 class Ticket(TicketText):
-    """A ticket that was read from a host.
+    """A ticket that was read from a host: the fields of TicketText and these three.
 
     `number` orders the queue: lower numbers come first. `age_s` is the time since the ticket was renewed, and
     `held_s` the time since it was created, both by the host's clock."""

@@ -138,8 +138,9 @@ class TicketAnswer:
 def join_queue(sign: TicketText, folder: str = QUEUE_DIR, dead_s: int = DEAD_S) -> Command:
     """Return a command that creates a ticket with the next number and lists all living tickets.
 
-    It also removes tickets that were not renewed for `dead_s` seconds. The state of the answer is present, or
-    unusable or unwritable if no ticket could be created (see TicketAnswer)."""
+    `sign` is the content of the ticket. `folder` is the queue folder on the host; only tests pass another one. The
+    command also removes tickets that were not renewed for `dead_s` seconds. `read_tickets` parses its output. The
+    state is present, or unusable or unwritable if no ticket could be created (see TicketAnswer)."""
     return shell(_COMMON + _JOIN, folder, str(dead_s), sign.token, sign.as_json().removeprefix("{"))
 
 
@@ -162,8 +163,8 @@ def leave_queue(token: str, number: int, folder: str = QUEUE_DIR) -> Command:
 def list_tickets(clears: bool, folder: str = QUEUE_DIR, dead_s: int = DEAD_S) -> Command:
     """Return a command that lists the living tickets: those that were renewed in the last `dead_s` seconds.
 
-    At most 200 are listed. It removes the other tickets if `clears`. The state of the answer is seen, or unusable
-    if the folder cannot be entered."""
+    At most 200 are listed. If `clears`, it removes the tickets that were not renewed in that time. The state of the
+    answer is seen, or unusable if the queue folder `folder` cannot be entered."""
     return shell(_COMMON + _LIST, folder, str(dead_s), "1" if clears else "")
 
 

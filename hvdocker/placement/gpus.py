@@ -87,8 +87,9 @@ class GpuReport:
 
 
 def gpus(env: Env, located: Located, accept_new: bool = False) -> GpuReport:
-    """Observe the hosts once and return the report. A host that cannot be reached or used does not raise; it has an
-    `error` in the report. `accept_new` trusts unknown host keys without asking."""
+    """Connect to the hosts of the inventory (`located`), observe them once and return the report. A host that cannot
+    be reached or used does not raise; it has an `error` in the report. `accept_new` trusts unknown host keys without
+    asking."""
     with connected(env, located, accept_new, must_all=False) as session:
         return _GpuObserver(env, located.inventory, session).take_report()
 
@@ -105,10 +106,10 @@ def watch_gpus(env: Env, located: Located, accept_new: bool = False, every_s: fl
 
 @dataclass
 class _GpuObserver:
-    """Observes the hosts, once or repeatedly.
+    """Observes the hosts, once or repeatedly, over the links of `session`.
 
-    `last_errors` maps a host to the time and the text of its failed GPU query. Such a host is not queried again
-    for RETRY_FAILED_QUERY_S seconds."""
+    `last_errors` maps a host to the time and the text of its failed GPU query. Such a host is not queried again for
+    RETRY_FAILED_QUERY_S seconds."""
 
     env: Env
     inventory: Inventory

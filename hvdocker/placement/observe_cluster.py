@@ -17,8 +17,8 @@ def observe_cluster(
     without_gpus: Collection[str] = (),
     may_miss: bool = False,
 ) -> ClusterState:
-    """Return the observed state of the cluster. If a host cannot be reached or used, raise its error (HostErrors for
-    several hosts), with two exceptions.
+    """Return the observed state of the cluster of the inventory (`located`), over the links of `session`. If a host
+    cannot be reached or used, raise its error (HostErrors for several hosts), with two exceptions.
 
     First, such hosts are ignored if the cluster was created for a request (`up -np 6`) and the other hosts have all
     slots of the request. Second, with `may_miss`, such hosts are ignored if at least one host is left. `with_images`

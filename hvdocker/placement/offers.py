@@ -92,7 +92,8 @@ def _local_offers(inventory: Inventory, seen: Mapping[str, HostSeen]) -> list[Of
 
 
 def offers_to_job(inventory: Inventory, state: ClusterState, placed: Mapping[str, HostPlan]) -> list[Offer]:
-    """Return the free and held slots of each worker of the cluster for a new job. `placed` are the cluster's hosts.
+    """Return the free and held slots of each worker of the cluster for a new job. `placed` maps the names of the
+    cluster's hosts to their plans.
 
     Slots of running jobs are held, as the labels of the jobs' masters say. A GPU of this cluster also counts as held
     if another cluster holds it too or a foreign process uses it."""

@@ -30,19 +30,20 @@ def _no_fetch(job: str) -> None:
 
 
 def _no_guard() -> None:
-    """Do nothing: the default `guard` of a Context, for a run that never has to stop because of a lost lock."""
+    """Do nothing: the default `guard` of a Context. With it, a lost lock stops nothing."""
 
 
 @dataclass
 class Context:
-    """What the steps of one run share. `links` has the open connection to each host. `listener` gets the progress.
-    `template` is the template of the workers' SSH configuration. `undo` records how to undo what was created, newest
-    last. `results` has results that the steps of a stage and its `prepare` leave for each other; its keys are a word
-    for the kind of result and a host or another word. `lock` protects what the threads of all hosts change.
-    `cancelled` is set after Ctrl-C. `keyring` has the cluster's SSH keys, `trust` the workers that may log in to each
-    other, `shipment` the image that is being sent, `tree` the code to sync; each is None until a run needs it.
-    `secrets` (values by name) are kept here, in memory, and nowhere else. `fetch` fetches the outputs of the job with
-    the given name; by default it raises NotImplementedError. `guard` raises an error if the run has lost its lock."""
+    """What the steps of one hvdocker command, such as `up`, share. `links` has the open connection to each host.
+    `listener` gets the progress. `template` is the template of the workers' SSH configuration. `undo` records how to
+    undo what was created, newest last. `results` has results that the steps of a stage and its `prepare` leave for
+    each other; its keys are a word for the kind of result and a host or another word. `lock` protects what the threads
+    of all hosts change. `cancelled` is set after Ctrl-C. `keyring` has the cluster's SSH keys, `trust` the workers
+    that may log in to each other, `shipment` the image that is being sent, `tree` the code to sync; each is None until
+    a step needs it. `secrets` (values by name) are kept here, in memory, and nowhere else. `fetch` fetches the outputs
+    of the job with the given name; by default it raises NotImplementedError. `guard` raises an error if the command
+    has lost its lock of a host."""
 
     inventory: Inventory
     links: Mapping[str, HostLink]
@@ -78,7 +79,7 @@ class Context:
         return self.link(host).engine()
 
     def once(self, what: str, make: Callable[[], str]) -> str:
-        """Return a text that is the same for all hosts and is made only once in this run. `what` is its name. The
+        """Return a text that is the same for all hosts and is made only once for this Context. `what` is its name. The
         first caller makes it with `make`; the others wait for it."""
         with self._once_lock:
             if what not in self._made_once:
@@ -87,19 +88,19 @@ class Context:
 
     def add_undo(self, host: str, what: str, undo: Callable[[], None]) -> None:
         """Record that `what` (words for messages, such as `folder /x`) was created on a host. `undo` is the function
-        that removes it; `roll_back` calls it if the run fails."""
+        that removes it; `roll_back` calls it if the command fails."""
         with self.lock:
             self.undo.append((host, what, undo))
 
     def cancel(self) -> None:
-        """Stop the run after Ctrl-C: the next call of `report_progress` in each step raises Interrupted."""
+        """Stop the steps after Ctrl-C: the next call of `report_progress` in each step raises Interrupted."""
         self.listener(Event("stop", "stopping as soon as what is under way allows it"))
         self.cancelled.set()
 
     def report_progress(self, stage: str, text: str, host: str | None = None, **numbers: int | bool | None) -> None:
         """Report progress to the listener, as an Event with these fields; `numbers` are its fields `done`, `total` and
-        `is_end`. Raises Interrupted if the run was cancelled, and the error of `guard` if the run has lost its lock.
-        So steps that call this often can be stopped."""
+        `is_end`. Raises Interrupted if `cancel` was called, and the error of `guard` if a lock was lost. So steps that
+        call this often can be stopped."""
         if self.cancelled.is_set():
             raise Interrupted("interrupted")
         self.guard()
@@ -107,8 +108,9 @@ class Context:
 
 
 def apply(plan: Plan, context: Context) -> None:
-    """Execute a plan that creates things, wave by wave (a wave is a group of stages). Stop after the first wave in
-    which a host failed, and raise its error, or HostErrors if several hosts of that wave failed."""
+    """Execute a plan that creates things, wave by wave (a wave is a group of stages). If a host fails, the hosts that
+    have begun the same wave still finish it, and later waves are not executed. Then raise the error of the host, or
+    HostErrors if several failed."""
     for wave in plan.waves():
         _run_wave(plan, wave, context, stop_at_first=True)
 
@@ -126,8 +128,8 @@ def apply_all(plan: Plan, context: Context) -> list[HvdockerError]:
 
 
 def roll_back(context: Context) -> list[HvdockerError]:
-    """Undo what this run created, newest first, after it failed. Return the errors of what could not be undone; these
-    are reported as progress too."""
+    """Undo what the steps created (`context.undo`), newest first, after a command failed. Return the errors of what
+    could not be undone; these are reported as progress too."""
     errors: list[HvdockerError] = []
     # Allow progress reports again: neither Ctrl-C nor a lost lock stops the rollback.
     context.cancelled.clear()

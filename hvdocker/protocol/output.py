@@ -16,9 +16,9 @@ _PREFIX_ONLY = re.compile(_DATE + _RANK + r"<(?:stdout|stderr)>:?")
 
 @dataclass(frozen=True)
 class Line:
-    """A line of a job's output without its prefix. `rank` and `host` are None for the launcher's own lines.
-    `is_error`: the rank wrote it to stderr. `is_state`: it is a state of a progress bar, which the next line of the
-    same rank and stream overwrites."""
+    """A line of a job's output without its prefix. `rank` and `host` are None for lines that no rank wrote, such as
+    those of the launcher (horovodrun, which starts the ranks). `is_error`: the rank wrote it to stderr. `is_state`: it
+    is a state of a progress bar, which the next line of the same rank and stream overwrites."""
 
     text: str
     rank: int | None = None

@@ -1,7 +1,8 @@
 """Renders the steps on images as lines of a script: build, ship, push, pull, remove. Pure.
 
-A push or a pull in a script needs only the docker CLI on the host. The parameter `trust` is not used here; it is
-there because all render functions of script.py have the same signature."""
+A push or a pull in a script needs only the docker CLI on the host. The parameter `trust` (how containers log in to each
+other, None if the plan makes no keys) is not used here; it is there because all render functions of script.py have the
+same signature."""
 
 from __future__ import annotations
 

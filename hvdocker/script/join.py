@@ -1,7 +1,7 @@
 """Renders the steps by which a host joins a running job as lines of a script. Pure.
 
-The parameter `trust` is not used here; it is there because all render functions of script.py have the same
-signature."""
+The parameter `trust` (how containers log in to each other, None if the plan makes no keys) is not used here; it is
+there because all render functions of script.py have the same signature."""
 
 from __future__ import annotations
 

@@ -248,7 +248,7 @@ def _write_job(writer: ScriptWriter, step: WriteJobFile, trust: Any) -> Iterator
 def _write_patch(writer: ScriptWriter, step: WritePatch, trust: Any) -> Iterator[str]:
     """Yield the lines that write code.patch, the uncommitted changes of the code, into the job's folder. It is
     base64-encoded because it may hold any bytes. A patch larger than PATCH_MAX_BYTES_ON_ALL_HOSTS is left out; the job
-    runs without it."""
+    runs without it. `trust` is not used."""
     if len(step.content) > PATCH_MAX_BYTES_ON_ALL_HOSTS:
         yield ": # left out here; the job runs without it"
         return

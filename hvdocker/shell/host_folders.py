@@ -62,7 +62,7 @@ OPEN_OWN = (
 
 def highest_new_folder(text: str) -> str | None:
     """Read `text`, the output of the command of `make_folders`. Return the root, or the highest of its parent folders
-    that did not exist before. None if the root existed. Used to undo a failed run (see `remove_new_folders`)."""
+    that did not exist before. None if the root existed. Used to undo a failed command (see `remove_new_folders`)."""
     found = (line.removeprefix(_NEW_FOLDER) for line in text.splitlines() if line.startswith(_NEW_FOLDER))
     return next(found, None)
 

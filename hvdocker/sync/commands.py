@@ -184,7 +184,8 @@ class SyncFolder:
 def ask_contents(stage: SyncFolder, tree_id: str, checks_contents: bool = False) -> Command:
     """Return the command that asks what a host holds. Its first line of output is `same` if the host holds the tree
     with the id `tree_id` (`Tree.id`) unchanged, else `differs`. The same line also has the word `zstd` if the host has
-    this program. After `differs`, the data from which the changes are computed follow, compressed.
+    this program. After `differs`, the data from which the changes are computed follow, compressed by gzip;
+    `parse_host_index` parses them after that is undone.
 
     With `checks_contents` the command never prints `same`. It also prints what `sha256sum -c` says about the lines on
     standard input (`Entry.checksum_line` of each file). `stage` is the code folder on the host."""
@@ -193,8 +194,9 @@ def ask_contents(stage: SyncFolder, tree_id: str, checks_contents: bool = False)
 
 
 def receive(stage: SyncFolder, codec: Codec, is_first: bool) -> Command:
-    """Return the command that unpacks a stream from standard input into the inbox (a folder on the host). `codec` is
-    the compression of the stream. With `is_first`, the first stream of a sync, the command also makes the inbox."""
+    """Return the command that unpacks a stream from standard input into the inbox of the sync (`stage.inbox`, a folder
+    on the host). `codec` is the compression of the stream. With `is_first`, the first stream of a sync, the command
+    also makes the inbox."""
     return shell(f"{_VARIABLES}{_unpack(codec, is_first)}", *stage.arguments)
 
 
@@ -213,9 +215,9 @@ class Commit:
 
 
 def receive_and_commit(stage: SyncFolder, codec: Codec, is_first: bool, commit: Commit) -> Command:
-    """Return the command that unpacks the last stream of a sync from standard input into the inbox (a folder on the
-    host), and then moves all files into place, the new index last. The command fails if another sync wrote other code
-    meanwhile."""
+    """Return the command that unpacks the last stream of a sync from standard input into the inbox (`stage.inbox`, a
+    folder on the host), and then moves all files into place, the new index last. The command fails if another sync
+    wrote other code meanwhile. `codec` and `is_first` are as in `receive`."""
     drop = 'drop "$7"; '
     before, after = (drop, "") if commit.drops_first else ("", drop)
     steps = _COMMIT.format(
@@ -232,8 +234,8 @@ def receive_and_commit(stage: SyncFolder, codec: Codec, is_first: bool, commit: 
 
 
 def rewrite_index(stage: SyncFolder) -> Command:
-    """Return the command that renews the listing in an index that was copied from another host together with the
-    code. The copied listing has the file times of the other host.
+    """Return the command that renews the listing in an index that was copied from another host together with the code
+    in `stage.folder`. The copied listing has the file times of the other host.
 
     If the index or one of its files is missing, the command removes the state folder, and the next sync sends
     everything."""
@@ -241,7 +243,8 @@ def rewrite_index(stage: SyncFolder) -> Command:
 
 
 def remove_inbox(stage: SyncFolder) -> Command:
-    """Return the command that removes the inbox of a sync that will not be finished."""
+    """Return the command that removes the inbox of a sync (`stage`) that will not be finished. The inbox is the folder
+    on the host into which the sync unpacked files."""
     return command("rm", "-rf", "--", stage.inbox)
 
 

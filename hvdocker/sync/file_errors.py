@@ -6,8 +6,8 @@ from hvdocker.errors import HvdockerError, UsageProblem
 
 
 class CodeChanged(UsageProblem):
-    """A local file vanished, shrank or was rewritten between the walk and the end of the sync. The caller may read
-    the code folder again and repeat the sync. `path` is the full path of the file."""
+    """A local file vanished, shrank or was rewritten between the reading of the code folder and the end of the sync.
+    The caller may read the code folder again and repeat the sync. `path` is the full path of the file."""
 
     def __init__(self, path: str) -> None:
         super().__init__(

@@ -1,4 +1,4 @@
-"""Caches the hashes of files between runs, so that files that have not changed need not be read again. An error in
+"""Caches the hashes of files between commands, so that files that have not changed need not be read again. An error in
 the cache only causes files to be hashed again."""
 
 from __future__ import annotations

@@ -53,8 +53,9 @@ def ask_host(target: SyncTarget, tree: Tree, tree_id: str, token: str, checksum:
 
 
 def _parse_answer(body: bytes, tree: Tree, checksum: bool) -> HostIndex:
-    """Return what the host holds, from the compressed part of its answer. An unreadable answer gives an empty index,
-    so that everything is sent. With `checksum`, files whose hash is wrong count as changed."""
+    """Return what the host holds, from `body`, the part of its answer after the first line (see `ask_contents`),
+    compressed by gzip. An unreadable answer gives an empty index, so that everything is sent. With `checksum`, files
+    whose hash is wrong count as changed."""
     try:
         answer = zlib.decompress(body, wbits=31) if body else b""
     except zlib.error:
@@ -70,7 +71,8 @@ def _unverified(tree: Tree, sections: list[bytes]) -> list[str]:
     """Return the paths of the tree that `sha256sum -c` on the host did not verify. Return all paths if its output is
     incomplete.
 
-    `sections` is the output, which has one line per path, in the order in which the paths were sent."""
+    `sections` are the parts of the host's answer that have this output: one line per path, in the order in which the
+    paths were sent."""
     paths = [entry.path for entry in _files(tree)]
     lines = b"".join(sections).split(b"\n")[:-1]
     if len(lines) != len(paths):

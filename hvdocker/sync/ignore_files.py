@@ -90,7 +90,8 @@ def _rules_in(folder: str, path: bytes, names: Collection[str]) -> RuleFile | No
 
 
 def _read_rules(file: Path, folder: bytes) -> RuleFile | None:
-    """Return the rules of a file about the paths below `folder`. Return None if there is no such file."""
+    """Return the rules in the ignore file `file`, which are about the paths below `folder` (see RuleFile). Return None
+    if there is no such file."""
     try:
         return RuleFile(parse_rules(file.read_bytes()), folder)
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):

@@ -108,9 +108,10 @@ def _compressor(codec: Codec) -> Compressor:
 
 
 def _archive(tree: Tree, parcel: StreamFiles, on_growth: OnGrowth) -> Iterator[bytes]:
-    """Yield the uncompressed tar archive: metadata, files, padding, and the mark that the stream is complete.
+    """Yield the uncompressed tar archive of the stream `parcel`: metadata, files, padding, and the mark that the stream
+    is complete.
 
-    Only the last stream of a sync has the metadata and the mark."""
+    Only the last stream of a sync has the metadata and the mark. `on_growth` is as in `pack_stream`."""
     if parcel.is_last:
         for name, body in _metadata(tree, parcel.changes):
             yield _member(f"meta/{name}", body)

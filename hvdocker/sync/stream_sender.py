@@ -126,7 +126,7 @@ class StreamSender:
         return commands.receive_and_commit(stage, parcel.codec, parcel.is_first, commit)
 
     def remove_inboxes(self, names: Iterable[str]) -> None:
-        """Remove the inboxes of this sync (folders with unpacked files) on these hosts. An inbox that cannot be
+        """Remove the inboxes of this sync (folders with unpacked files) on the hosts `names`. An inbox that cannot be
         removed now is removed by a later sync, once it is a day old."""
 
         def work(name: str) -> None:
@@ -146,8 +146,9 @@ def _hosts_by_stream(parcels: Mapping[str, StreamFiles]) -> dict[StreamFiles, li
 
 @dataclass
 class _CountedStream:
-    """The bytes of a stream for one host (`name`). While `chunks` yields them, they are counted in `wire_bytes` and
-    the progress is reported."""
+    """The bytes of a stream for one host (`name`): `parcel` says what the stream contains, and `pieces` are its pieces.
+    While `chunks` yields them, they are counted in `wire_bytes` and `progress` is called with host, bytes done and
+    bytes in total."""
 
     name: str
     parcel: StreamFiles

@@ -102,8 +102,8 @@ def sync_all(targets: Mapping[str, SyncTarget], tree: Tree, how: SyncOptions | N
 
 
 def _sample_stream(tree: Tree, lacked: Changes) -> StreamFiles | None:
-    """Return a stream that measures the link: the smallest missing files, uncompressed and padded to the size of a
-    sample.
+    """Return a stream that measures the speed of the link to a host which lacks `lacked`: the smallest missing files,
+    uncompressed and padded to the size of a sample.
 
     Return None if too few bytes are missing to be worth a measurement."""
     wanted = sample_bytes(tree.bytes_of(lacked.send))
@@ -126,9 +126,10 @@ def _remaining_streams(
     sent: Mapping[str, SendResult],
     how: SyncOptions,
 ) -> dict[str, StreamFiles]:
-    """Return for every host the stream with the files that were not in its sample (`samples`). `sent` says how long
-    the samples took. The stream is compressed if the sample showed that the link gains from it. A host without a
-    sample gets all its files, uncompressed."""
+    """Return for every host the stream with the files that were not in its sample (`samples`). `answers` say what each
+    host lacks, `sent` how long the samples took. From the speed of its sample and from how well the files can be
+    compressed, `how.choose` picks the compression for a host. A host without a sample gets all its files,
+    uncompressed."""
     ratio = cache(partial(compressed_ratio, tree))
     rests: dict[str, StreamFiles] = {}
     for name, answer in answers.items():

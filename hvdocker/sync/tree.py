@@ -157,12 +157,13 @@ class Changes:
 
     def folders(self, tree: Tree) -> list[str]:
         """Return every folder that is made, or in which a file is written or removed, parents before children. The
-        first is `.`, the code folder."""
+        first is `.`, the code folder. `tree` is the tree that is synced."""
         made = {path for path in self.send if tree.entries[path].is_folder}
         return [".", *sorted(parent_folders((*self.send, *self.drop, *self.drop_folders)) | made)]
 
     def emptied(self, tree: Tree) -> list[str]:
-        """Return the folders that may be empty after files were removed, children before parents."""
+        """Return the folders that may be empty after files were removed and that `tree`, the tree that is synced, does
+        not have, children before parents."""
         kept = parent_folders(tree.entries) | {path for path, entry in tree.entries.items() if entry.is_folder}
         return sorted((parent_folders((*self.drop, *self.drop_folders)) | set(self.drop_folders)) - kept, reverse=True)
 

@@ -1,4 +1,4 @@
-"""Reads a code folder into a Tree: its files and their hashes, which are cached between runs."""
+"""Reads a code folder into a Tree: its files and their hashes, which are cached between commands."""
 
 from __future__ import annotations
 

@@ -102,8 +102,8 @@ def _bracket(pattern: bytes, at: int) -> tuple[bytes, int]:
 
 
 def _bracket_bytes(pattern: bytes, at: int) -> tuple[set[int], int]:
-    """Return the bytes that a bracket expression names, and the position after its closing bracket. A closing
-    bracket that comes first is an ordinary character."""
+    """Return the bytes that a bracket expression names, and the position after its closing bracket. `at` is where its
+    content begins, after `[`, `[!` or `[^`. A closing bracket that comes first is an ordinary character."""
     found: set[int] = set()
     before: int | None = None  # the start of a range, if a hyphen follows
     is_first = True
@@ -133,7 +133,7 @@ def _bracket_char(pattern: bytes, at: int) -> tuple[int, int]:
 
 
 def _named_class(pattern: bytes, at: int) -> tuple[frozenset[int], int] | None:
-    """Return the bytes in a class such as `[:alpha:]` at this position, and the position after it. Return None if
+    """Return the bytes in a class such as `[:alpha:]` at the position `at`, and the position after it. Return None if
     the text is not of that form, so that its characters stand for themselves. Raise _MatchesNothing for an unknown
     class."""
     end = pattern.find(b"]", at + 2)

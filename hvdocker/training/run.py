@@ -1,12 +1,13 @@
 """The verb `run`: runs one job on a cluster of its own. Checks the hosts, then calls `up`, `train` and `down`.
 
 The results are fetched before the cluster is removed. If something fails, the cluster is removed too, or the report
-names the command that removes it. If a job was started and its end was not seen, nothing is removed, because the
-job may still be running.
+names the command that removes it. If a job was started and its end was not seen, nothing is removed, because the job
+may still be running.
 
-Each verb opens its own connections, so that a link that breaks while the job runs does not affect the verbs
-after it. Every container of a run has the label `hvdocker.run` with a token. While the `run` command is alive, it
-renews a ticket with that token on the hosts (run_heartbeat.py). `gc` removes runs without a live ticket."""
+Each verb opens its own connections, so that a link that breaks while the job runs does not affect the verbs after it.
+Every container of a `run` has the label `hvdocker.run` with a token. While the `run` command is alive, it renews a
+ticket with that token on the hosts (run_heartbeat.py). `gc` removes the containers of a `run` that has no live
+ticket."""
 
 from __future__ import annotations
 
@@ -50,12 +51,12 @@ CLEANUP_LOCK_WAIT_S = 120.0
 
 @dataclass
 class RunReport:
-    """How a run ended.
+    """How a `hvdocker run` ended.
 
-    `located` is the cluster of the run. `job` is the id of the job, empty if none was started. `train` is the report of
-    `train`, None if it did not return. `fetched` is what was fetched of the job's results, None if nothing was. `error`
-    is the error of `up`, `train` or the job. `cleanup_error` is the error of fetching the results or removing the
-    cluster afterwards. `is_kept` means that the cluster is still there, `is_asked_to_keep` that `--keep` asked for
+    `located` is the cluster of this `run`. `job` is the id of the job, empty if none was started. `train` is the report
+    of `train`, None if it did not return. `fetched` is what was fetched of the job's results, None if nothing was.
+    `error` is the error of `up`, `train` or the job. `cleanup_error` is the error of fetching the results or removing
+    the cluster afterwards. `is_kept` means that the cluster is still there, `is_asked_to_keep` that `--keep` asked for
     this. `may_be_running` means that the job's end was not seen. `planned` is the report of `up` in a dry run."""
 
     located: Located
@@ -102,8 +103,8 @@ class RunReport:
 
 @dataclass(frozen=True)
 class RunVerbs:
-    """The functions that a run calls. Tests replace them. `check` examines the hosts before anything is created;
-    `heartbeat` renews the tickets of the run; the others are the verbs of the same names."""
+    """The functions that a `hvdocker run` calls. Tests replace them. `check` examines the hosts before anything is
+    created; `heartbeat` renews its tickets on the hosts; the others are the verbs of the same names."""
 
     check: Callable[..., SlotRequest | None] = run_preflight
     heartbeat: Callable[..., AbstractContextManager[None]] = run_heartbeat
@@ -180,7 +181,7 @@ def can_take_fix(error: BaseException | None) -> TypeGuard[HvdockerError]:
 
 
 def _slot_request(located: Located, inputs: JobInputs) -> SlotRequest | None:
-    """Return the slots that the user requests with flags of `run`. Return None if no such flag is given: then the run
+    """Return the slots that the user requests with flags of `run`. Return None if no such flag is given: then `run`
     uses all slots."""
     wanted, elastic = inputs.request.slot_flags, inputs.resilience.elastic
     if wanted.is_empty and elastic is None:
@@ -306,7 +307,7 @@ class _Run:
     def _only_used_hosts(self) -> Located:
         """Return `located` with only the hosts on which `up` planned to change something.
 
-        Other hosts have nothing of the run and may be unreachable. All workers of a local cluster are kept, because
+        Other hosts have nothing of this `run` and may be unreachable. All workers of a local cluster are kept, because
         they are on one machine."""
         inventory = self.located.inventory
         used = tuple(host for host in inventory.hosts if host.name in (self.hosts or ()))

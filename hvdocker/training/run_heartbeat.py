@@ -1,7 +1,7 @@
 """Renews the tickets of a `run` on its hosts while the `run` command is alive, over connections of its own.
 
-`gc` removes the containers of runs without a live ticket. Every host that may have containers of the run has a
-ticket, because inventories of different users name different hosts: `gc` may see only some hosts of the run."""
+`gc` removes the containers of a `run` that has no live ticket. Every host that may have containers of the `run` has a
+ticket, because inventories of different users name different hosts: `gc` may see only some of its hosts."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from hvdocker.transport.session import connected, reopen_link
 
 @contextmanager
 def run_heartbeat(env: Env, located: Located, claim: Claim, wish: str, without: Collection[str] = ()) -> Iterator[None]:
-    """Renew a ticket of the run on all reachable hosts until the body ends. Lost links are opened again. `claim` has
-    the token of the run, which goes into the tickets.
+    """Renew a ticket of this `run` on all reachable hosts until the body ends. Lost links are opened again. `claim` has
+    the token of the `run`, which goes into the tickets.
 
     `wish` is the request as text for other users, such as `4 ranks`. The hosts `without` get no ticket, because they
-    get no containers of the run. All workers of a local cluster are on one machine, which gets one ticket."""
+    get no containers of the `run`. All workers of a local cluster are on one machine, which gets one ticket."""
     from hvdocker.locks.heartbeat import heartbeat_on_all_hosts
     from hvdocker.transport.reconnecting_link import ReconnectingLink
 

@@ -31,7 +31,8 @@ class WriteJobFile(Step):
 
 @dataclass(frozen=True)
 class WritePatch(Step):
-    """Write code.patch, the changes of the code since its git commit, into the job's folder on a host."""
+    """Write code.patch, the changes of the code since its git commit, into the job's folder (`folder`) on a host.
+    `content` is the patch."""
 
     folder: str
     content: bytes
@@ -44,8 +45,9 @@ class WritePatch(Step):
 class CreateMaster(Step):
     """Create the job's master on its head, without starting it.
 
-    `worker` is the worker on the head, from which the SSH key is copied. `launcher` and `command` are the command
-    lines of the launcher and of the ranks. They are only shown to the user."""
+    `worker` is the worker on the head, from which the SSH key is copied. `launcher` and `command` are the command lines
+    of the launcher (the program, such as horovodrun, that starts the ranks) and of the ranks. They are only shown to
+    the user."""
 
     spec: ContainerSpec
     worker: str

@@ -168,8 +168,9 @@ class _Pool(urllib3.connectionpool.HTTPConnectionPool):  # type: ignore[misc]  #
         return _Connection(self._dial)
 
     def _get_conn(self, timeout: float | None = None) -> _Connection:
-        """Return an idle connection whose channel is still open, else a new connection. This replaces urllib3's
-        check for closed connections, which calls `fileno()` and so makes paramiko open a pipe for every channel."""
+        """Return an idle connection whose channel is still open, else a new connection. `timeout` is ignored. This
+        replaces urllib3's check for closed connections, which calls `fileno()` and so makes paramiko open a pipe for
+        every channel."""
         while True:
             try:
                 connection = self.pool.get(block=False)

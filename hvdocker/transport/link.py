@@ -65,11 +65,12 @@ class HostLink(Protocol):
         ...
 
     def greeting(self, address: str, port: int, timeout_s: float) -> bytes | None:
-        """Connect from the host to a server at `address` and return the server's first bytes, such as an SSH
-        banner.
+        """Connect from the host to a server at `address` and `port`, and return the server's first bytes, such as
+        an SSH banner.
 
-        Return empty bytes if no server answers, and None if the check is impossible, because the host's sshd
-        forbids forwarding. No process is started on the host."""
+        Return empty bytes if no server answers; `timeout_s` limits the connection, and again the wait for the bytes.
+        Return None if the check is impossible, because the host's sshd forbids forwarding. No process is started on
+        the host."""
         ...
 
     def pasteable(self, command: Command) -> str:

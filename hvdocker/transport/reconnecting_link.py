@@ -1,5 +1,5 @@
 """A link that is kept for days and reopened when its connection was lost. It serves short commands such as the
-renewal of tickets during a run."""
+renewal of tickets during a `hvdocker run`."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 
 class ReconnectingLink:
-    """A HostLink whose `run` reopens a lost connection, with `opener`, and repeats the command once. So the caller
-    must pass only commands that may run twice.
+    """A HostLink whose `run` replaces a lost connection and repeats the command once. So the caller must pass only
+    commands that may run twice. `link` is used until its connection is lost; `opener` then opens and returns a new one.
 
     A command whose `stdin` is an iterator is not repeated, because an iterator can be read only once: HostUnreachable
     is raised. The other methods do not reconnect."""

@@ -177,7 +177,8 @@ def _may_trust(env: Env, unknown: list[UnknownHostKey], accept_new: bool) -> boo
 
 
 def _append_known_hosts(env: Env, unknown: list[UnknownHostKey]) -> None:
-    """Store the keys. As with ssh, a file that cannot be written stops nothing: the keys are trusted for this run."""
+    """Store the keys in known_hosts. As with ssh, a file that cannot be written is no error: the keys are then trusted
+    for this command only, and a note tells the user."""
     from hvdocker.transport.ssh import host_keys
 
     for key in {(error.entry, error.key_base64): error for error in unknown}.values():

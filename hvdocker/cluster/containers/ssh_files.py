@@ -23,7 +23,8 @@ class ClusterMember:
 def render_ssh_config(template: str, cluster: str, members: Iterable[ClusterMember], port: int) -> str:
     """Return the SSH client config with which a worker or master logs in to all `members`.
 
-    `template` is the text of templates/ssh_config.j2. `port` is the port of the members' sshd."""
+    `template` is the text of templates/ssh_config.j2. `cluster` is the name of the cluster, and `port` the port of
+    the members' sshd."""
     import jinja2  # costs 25 ms, which --help and completion do not need
 
     environment = jinja2.Environment(
@@ -35,7 +36,8 @@ def render_ssh_config(template: str, cluster: str, members: Iterable[ClusterMemb
 def known_hosts(members: Iterable[ClusterMember], host_keys: Mapping[str, str], port: int) -> str:
     """Return a known_hosts file with the host key of every worker, under its training address.
 
-    `host_keys` are the public host keys, by host."""
+    `host_keys` are the public host keys, by host. `port` is the port of the workers' sshd: unless it is 22, the file
+    names it beside the address."""
     lines = []
     for member in members:
         shown = member.address if port == 22 else f"[{member.address}]:{port}"

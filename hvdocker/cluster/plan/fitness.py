@@ -110,8 +110,8 @@ def version_numbers(text: str) -> tuple[int, ...]:
 def mount_problems(inventory: Inventory, name: str, place: HostPlan) -> list[HvdockerError]:
     """Return one problem for each source of `mounts:` that the host `name` lacks, or that ranks may not read there.
 
-    The second is checked only if ranks run as the SSH user (`user: host`). Otherwise it is not known what they may
-    read."""
+    `place` is the host's plan. Whether ranks may read a source is checked only if they run as the SSH user
+    (`user: host`). Otherwise it is not known what they may read."""
     missing: list[HvdockerError] = [
         HostUnfit(
             f"the mount source {path} is not there",

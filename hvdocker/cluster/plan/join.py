@@ -53,7 +53,8 @@ def plan_joins(
     """Decide which of the `fresh` hosts join a running job. `fresh` are the hosts that get a new worker.
 
     A fresh host that no running job started with joins the oldest elastic job that has room and fits the host.
-    `image` is the image of new workers: a job with another image cannot be joined."""
+    `placed` has the plans of all hosts. `image` is the image of new workers: a job with another image cannot be
+    joined."""
     jobs = [job for job in reversed(state.running_jobs()) if job.elastic]
     busy = {host for job in state.running_jobs() for host in job.placement.hosts}
     room = {job.job: _ranks_left(state, job, placed, fresh) for job in jobs}
@@ -80,6 +81,7 @@ def _ranks_left(
 ) -> int | None:
     """Return how many more ranks the elastic job may have, None if it has no --max-np.
 
+    `job` is its master. `placed` has the plans of all hosts, and `fresh` are the hosts that get a new worker.
     Three kinds of hosts do not count as hosts of the job. Hosts that were removed from the inventory. Hosts that do
     not answer: new hosts may replace them, and horovodrun keeps to --max-np when they are back. Hosts that joined and
     then lost their worker: they have to join again."""
@@ -107,7 +109,8 @@ def _why_not_join(
 ) -> str | None:
     """Return why the host of `place` cannot join the job, None if it can.
 
-    The text completes the note `HOST does not join JOB: …`. `room` is the result of `_ranks_left`."""
+    The text completes the note `HOST does not join JOB: …`. `job` is the master, and `placed` has the plans of all
+    hosts. `image` is the image of new workers. `room` is the result of `_ranks_left`."""
     head = state.host_of(job)
     has_gpus = any(share.devices for share in job.placement.shares)
     if room == 0:

@@ -31,9 +31,9 @@ def plan_up(
 ) -> Plan:
     """Return the plan of `up`. `placed` has what was decided for each host.
 
-    `brought_public` is the public half of the user's own key, None if hvdocker makes the key. `unreachable` are
-    hosts of running elastic jobs that do not answer. Raises an error if a host cannot run its worker, or if the
-    worker of a running job would be replaced."""
+    `maker` has the owner and version for the labels of new workers. `brought_public` is the public half of the
+    user's own key, None if hvdocker makes the key. `unreachable` are hosts of running elastic jobs that do not
+    answer. Raises an error if a host cannot run its worker, or if the worker of a running job would be replaced."""
     return _plan("up", inventory, state, placed, maker, brought_public, unreachable=unreachable)
 
 
@@ -47,8 +47,8 @@ def plan_rotation(
     """Return the plan of `keys rotate`: an `up` that replaces every worker.
 
     New keys need new workers, because public keys are in the labels of workers, and labels cannot change. `up` sees
-    the keys in the labels, so it can finish an interrupted rotation. `brought_public` is the public half of the
-    user's own key, None if hvdocker makes the key. Raises an error if the cluster has no worker."""
+    the keys in the labels, so it can finish an interrupted rotation. `placed`, `maker` and `brought_public` are those
+    of `plan_up`. Raises an error if the cluster has no worker."""
     if not state.workers():
         raise HvdockerError(
             f"the cluster {inventory.cluster} is not up: no worker was found on {', '.join(placed)}",
@@ -70,7 +70,7 @@ def _plan(
     """Return the plan of `up` or `keys rotate`, which `verb` names.
 
     `otherwise` is the reason to replace workers that need no change: `keys rotate` replaces these too. None for
-    `up`. `brought_public` is the public half of the user's own key, None if hvdocker makes the key."""
+    `up`. The other parameters are those of `plan_up`."""
     raise_all("some hosts are not fit", fitness_problems(inventory, placed))
     image = plan_image(inventory, state, placed)
     workers = state.workers()
@@ -130,7 +130,8 @@ def why_worker_needed(
 ) -> str | None:
     """Return why the host's worker has to be created or replaced, None if the existing worker can stay.
 
-    `worker` is the existing worker, if any. `brought` is the public half of the user's own key, if any."""
+    `place` is the host's plan, and `worker` the existing worker, if any. `image` is the plan for the cluster's image.
+    `brought` is the public half of the user's own key, if any."""
     if worker is None:
         return "new"
     if not runs_image(worker, place, image):

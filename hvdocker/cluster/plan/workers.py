@@ -35,7 +35,9 @@ from hvdocker.plan.plan import CONTROLLER, Stage, Step
 
 
 def worker_spec_with_image(inventory: Inventory, place: HostPlan, maker: Maker, image: str) -> ContainerSpec:
-    """Return the specification of a worker with this image instead of the inventory's."""
+    """Return the specification of a worker with the image `image` (a tag) instead of the inventory's.
+
+    `place` is the plan of its host. `maker` has the owner and version for its labels."""
     return worker_spec(replace(inventory, image=image), place, maker)
 
 
@@ -150,7 +152,7 @@ def _steps_to_prepare(
     """Return the steps that come before the first container: keys, the network of a local cluster, and folders.
 
     `fresh` are the hosts that get a new worker. Only these get folders. `specs` has their worker specifications, by
-    host."""
+    host. `trust` says which keys are generated and from where the others are read."""
     steps: list[Step] = [MakeKeys(CONTROLLER, trust)]
     if fresh and inventory.is_local and not state.network.own_subnet:
         network = names.network_name(inventory.cluster)
@@ -163,11 +165,10 @@ def _steps_to_prepare(
 
 
 def _run_mark_folders(folder: str, spec: ContainerSpec) -> list[str]:
-    """Return the path of an empty folder whose name has the token and owner of a `run`; an empty list for other
-    verbs.
+    """Return the path of an empty folder whose name has the token and owner of a `hvdocker run`.
 
-    The folder lets `gc` identify the run when no container of the run is left. `folder` is the cluster's folder on
-    the host. `spec` has the token and owner in its labels."""
+    It lets `gc` identify that `hvdocker run` when none of its containers is left. `folder` is the cluster's folder on
+    the host. `spec` has the token and owner in its labels. The list is empty if another verb makes the worker."""
     run = spec.labels.get(names.LABEL_RUN)
     return [names.run_mark(folder, run, spec.labels[names.LABEL_OWNER])] if run else []
 
@@ -175,7 +176,8 @@ def _run_mark_folders(folder: str, spec: ContainerSpec) -> list[str]:
 def _steps_to_check_mesh(placed: Mapping[str, HostPlan], touched: list[str]) -> list[Step]:
     """Return the step that logs in over SSH from the first host's worker to every worker.
 
-    This is what the head of a job will do. No step is returned if no worker was started (`touched` is empty)."""
+    This is what the head of a job will do. `touched` are the hosts whose worker the plan starts. If there are none, no
+    step is returned."""
     if not touched:
         return []
     head = next(iter(placed))

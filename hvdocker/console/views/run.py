@@ -14,7 +14,9 @@ from hvdocker.units import pluralize, show_seconds
 
 
 def show_planned(console: Console, report: RunReport, planned: UpReport) -> None:
-    """Print the end of a dry run, after the plan of `up`: the slots on each host, and what would happen next."""
+    """Print the end of `hvdocker run --dry-run`: the slots on each host, and what would happen next.
+
+    The caller has already printed the plan of `up`. `planned` is the report of that dry `up`."""
     width = max((len(name) for name in planned.host_plans), default=0)
     for name, place in planned.host_plans.items():
         console.print(Text.assemble((f"{'ranks':<10} ", "stage"), (f"{name:<{width}}  ", "bold"),
@@ -24,8 +26,8 @@ def show_planned(console: Console, report: RunReport, planned: UpReport) -> None
 
 
 def show_end(console: Console, report: RunReport, is_quiet: bool) -> None:
-    """Print how the run ended. With `is_quiet` print only the files that were not fetched, and a hint how to remove
-    what is left on the hosts."""
+    """Print how a `hvdocker run` ended. With `is_quiet` print only the files that were not fetched, and a hint how to
+    remove what is left on the hosts."""
     done, fetched = report.train, report.fetched
     for line in fetched.skipped if fetched else ():
         console.print(f"left out: {line}")

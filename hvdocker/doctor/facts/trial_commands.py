@@ -70,7 +70,8 @@ def trial_spec(
 
     It is like the worker in everything that is examined, but has no network, mounts or memory limit, so that it
     cannot disturb anything. With `has_gpus` it gets all GPUs of the host, otherwise none. Its role label lets `down`
-    find a container that was left. `token` makes the name unique."""
+    find a container that was left. `token` makes the name unique. `place` is the host's plan, and `maker` has the
+    owner and version for the labels."""
     like = worker_spec(inventory, place, maker)
     kept = (names.LABEL_CLUSTER, names.LABEL_HOST, names.LABEL_OWNER, names.LABEL_VERSION)
     labels = {key: value for key, value in like.labels.items() if key in kept}

@@ -84,11 +84,11 @@ def judge_code(code: CodeSeen, retrain: str) -> Finding:
 
 
 def judge_leftovers(inventory: Inventory, health: HostFacts, down: str, inventory_flag: str) -> Iterator[Finding]:
-    """Judge what earlier runs of this cluster left behind on the host, and a lock that is held.
+    """Judge what earlier hvdocker commands left behind on the host, and a lock that is held.
 
-    Other clusters on the host are only named. `down` is the command that findings suggest as the fix.
-    `inventory_flag` (` -i FILE`) is added to suggested `hvdocker lock` commands. Nothing is yielded if the facts
-    could not be gathered."""
+    `health` has the facts of the host. Other clusters on the host are only named. `down` is the command that
+    findings suggest as the fix. `inventory_flag` (` -i FILE`) is added to suggested `hvdocker lock` commands. Nothing
+    is yielded if the facts could not be gathered."""
     engine, machine, seen = health.engine, health.machine, health.seen
     if engine is None or machine is None or seen is None:
         return

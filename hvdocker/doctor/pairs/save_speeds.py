@@ -1,4 +1,6 @@
-"""Saves the measured speeds between hosts in .hvdocker/links.json, where placement reads them as a hint."""
+"""Saves the measured network speeds between hosts in .hvdocker/links.json.
+
+Placement reads that file: among hosts that suit a job equally well, it chooses those with the fastest network."""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ from hvdocker.placement.link_speeds import LINKS_FILE, LINKS_FORMAT, read_link_s
 def save_link_speeds(located: Located, pairs: Iterable[PairReport]) -> None:
     """Save the speed of the slower direction of each pair that was measured.
 
-    Earlier values of other pairs are kept. A file that cannot be written is no error: the speeds are only a hint."""
+    `located` has the .hvdocker folder, in which links.json is written. Earlier values of other pairs are kept. It is
+    no error if the file cannot be written, because placement works without it. Nothing is written without a
+    measured pair."""
     measured: dict[frozenset[str], float] = {}
     for pair in pairs:
         if pair.bits_per_s is not None:

@@ -43,9 +43,9 @@ class BuildOptions:
 
 
 def site_ca_bundle(environ: Mapping[str, str]) -> Path | None:
-    """Return the CA bundle that a variable of pip, OpenSSL, requests or curl names, for example PIP_CERT.
+    """Return the CA bundle that a variable of pip, OpenSSL, requests or curl in `environ` names, for example PIP_CERT.
 
-    Returns None if no variable names an existing file."""
+    Return None if no variable names an existing file."""
     for variable in _CA_VARIABLES:
         path = Path(environ.get(variable, ""))
         if environ.get(variable) and path.is_file():
@@ -67,7 +67,7 @@ def build_image(engine: APIClient, options: BuildOptions, say: Say) -> str:
 
 
 def _check_cpu_architecture(engine: APIClient) -> None:
-    """Raise HvdockerError if the engine's CPU architecture is not GPU_ARCHITECTURE. Called for the target gpu.
+    """Raise HvdockerError if the engine's CPU architecture is not GPU_ARCHITECTURE (amd64). Called for the target gpu.
 
     TensorFlow and CUDA have no wheels for other architectures, so the build of that target would fail late."""
     found = str(engine.version()["Arch"])
@@ -113,7 +113,8 @@ def _arguments(options: BuildOptions, base: str) -> dict[str, str]:
 
 
 def _follow_build(output: Iterator[dict[str, object]], tag: str, say: Say) -> None:
-    """Pass each line of the build to `say`. If the build fails, raise an error with its last lines."""
+    """Pass each line of the build of the image `tag` to `say`. If the build fails, raise HvdockerError with its last
+    lines. `output` are the engine's messages about the build."""
     last: deque[str] = deque(maxlen=15)
     for message in output:
         text = str(message.get("stream") or message.get("status") or "").rstrip()

@@ -67,7 +67,8 @@ def _container(engine: APIClient, step: BuildLayer) -> Iterator[str]:
 
 
 def _install(engine: APIClient, container: str, step: BuildLayer, say: Say) -> None:
-    """Run the install script as root in the container. If it fails, raise an error with pip's last lines."""
+    """Run the install script as root in the container and pass each line of its output to `say`. If it fails, raise
+    HvdockerError with pip's last lines."""
     last: deque[str] = deque(maxlen=10)
     proxies = engine._proxy_configs.get_environment()
     made = engine.exec_create(container, list(layer_commands.install().argv), user="0:0", environment=proxies)["Id"]

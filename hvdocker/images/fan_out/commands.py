@@ -158,7 +158,7 @@ def unpack_feed(folder: str) -> Command:
     """Return the command that sets up a host: it creates `folder` (see `feed_folder`) and unpacks the tar from
     standard input in it.
 
-    The command first removes stale feed folders, which interrupted runs left."""
+    The command first removes stale feed folders, which interrupted fan-outs left."""
     return shell(_UNPACK, folder)
 
 
@@ -166,13 +166,13 @@ def start_feed(folder: str, ports: Sequence[int], idle_minutes: float = IDLE_MIN
     """Return the command that starts the feed (the temporary sshd) on the first free port of `ports`, and prints that
     port. The command fails if no port is free. `folder` is that of `feed_folder`.
 
-    The sshd ends by itself if no file in the folder changes for `idle_minutes`."""
+    The sshd ends by itself if no file in the folder changes for `idle_minutes`; then the folder is removed."""
     return shell(_START, folder, f"{idle_minutes:g}", f"{idle_minutes * 6:g}", *map(str, ports))
 
 
 def stop_feed(folder: str) -> Command:
-    """Return the command that ends a host's part in the fan-out: it stops the feed (the temporary sshd) and its
-    watcher, and removes the folder.
+    """Return the command that ends a host's part in the fan-out: it stops the feed (the temporary sshd) and the
+    process that would end an idle feed, and removes `folder` (see `feed_folder`).
 
     Hosts that fetch from this host stop when the files are gone. The command waits for a running `docker load` to end,
     because only then is it known which parts of the image are on the engine. It waits at most 30 s, or 150 s if the
@@ -181,20 +181,22 @@ def stop_feed(folder: str) -> Command:
 
 
 def remove_layers(folder: str, layers: Sequence[ImageLayer]) -> Command:
-    """Return the command that removes the files of these layers from the folder, on a host that leaves the fan-out.
+    """Return the command that removes the files of these layers from `folder` (see `feed_folder`), on a host that
+    leaves the fan-out.
 
     That frees disk space and ends processes that wait for these files to grow."""
     return command("rm", "-f", "--", *(f"{folder}/{layer.hex}" for layer in layers))
 
 
 def store_layer(folder: str, layer: ImageLayer) -> Command:
-    """Return the command that writes standard input to the layer's file in the folder. The controller uses it for the
-    first host of the tree, and for a host that could fetch from no other host."""
+    """Return the command that writes standard input to the layer's file in `folder` (see `feed_folder`). The
+    controller uses it for the first host of the tree, and for a host that could fetch from no other host."""
     return shell('exec cat > "$1/$2"', folder, layer.hex)
 
 
 def fetch_layers(folder: str, feed: Feed, who: int) -> Command:
-    """Return the command that fetches the missing layers from a feed (another host's sshd) into files, one by one.
+    """Return the command that fetches layers from a feed (another host's sshd) into files, one by one. It runs the
+    script of `fetch_script`, which names the layers and must be in `folder` (see `feed_folder`) as `fetch`.
 
     It runs on a host that passes the layers on. `who` is that host's number in the tree. The exit status is 0, or that
     of the first layer that could not be fetched."""
@@ -202,7 +204,8 @@ def fetch_layers(folder: str, feed: Feed, who: int) -> Command:
 
 
 def load_parts(folder: str, feed: Feed | None, who: int) -> Command:
-    """Return the command that loads the parts of the image (archives for `docker load`) into the host's engine.
+    """Return the command that loads the parts of the image (archives for `docker load`) into the host's engine. It
+    runs the script of `load_script`, which must be in `folder` (see `feed_folder`) as `load`.
 
     The layers come from `feed` (another host's sshd), or from the host's own files if `feed` is None. `who` is
     the host's number in the tree."""
@@ -222,7 +225,8 @@ def read_progress(folder: str, who: int) -> Command:
     """Return the command that prints the hex digest of the layer that a feed is sending to the host number `who`, and
     the number of bytes sent of it.
 
-    It has to run on the feeding host. It fails if that host has sent nothing to `who` yet."""
+    It has to run on the feeding host. `folder` is that of `feed_folder`. It fails if that host has sent nothing to
+    `who` yet."""
     return command("cat", f"{folder}/sent-{who}")
 
 

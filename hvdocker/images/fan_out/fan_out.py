@@ -40,7 +40,7 @@ class FanOut:
     It is a context manager. On entry it sets up the hosts, and starts a feed on each host that has to pass layers on
     (a temporary sshd from which other hosts fetch). On exit it stops the feeds and removes all files. `cache` has
     the layers that the controller sends. `tell` is called with a host, its bytes done, its bytes in total and the host
-    that feeds it (empty if none does); it raises if the run was interrupted."""
+    that feeds it (empty if none does); it raises if the command has to stop (Ctrl-C, lost lock)."""
 
     def __init__(self, members: Sequence[FanOutHost], image: ExportedImage, cache: LayerCache, tell: Tell) -> None:
         self._image = image
@@ -71,8 +71,8 @@ class FanOut:
         """Bring the image to the host by fan-out (layers come from other hosts). Return whether it was loaded. False
         means that this host cannot take part, and that the caller has to send the image from the controller.
 
-        Raise an error if the engine refuses the image or its disk is full, if the host is unreachable, or if the run
-        was interrupted."""
+        Raise an error if the engine refuses the image or its disk is full, if the host is unreachable, or if the
+        command has to stop (Ctrl-C, lost lock)."""
         node = self._by_name.get(host)
         if node is None or not node.is_ready:
             return False

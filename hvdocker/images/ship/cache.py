@@ -27,8 +27,8 @@ LIMIT_VARIABLE = "HVDOCKER_CACHE"
 
 @dataclass(frozen=True)
 class LayerCache:
-    """A folder of layers and image configurations. The name of each file is the digest of its content. Only the small
-    files with which export.py finds a configuration by an image id have that id as their name.
+    """The folder `root` with layers and image configurations. The name of each file is the digest of its content. Only
+    the small files with which export.py finds a configuration by an image id have that id as their name.
 
     A file is written as a draft (a temporary file) and then renamed, so a file without `draft-` in its name is
     complete. `trim` brings the folder within `limit_bytes`."""

@@ -137,7 +137,8 @@ def _header(name: str, size: int) -> bytes:
 
 
 def common_layers(wanted: Sequence[str], found: Sequence[str]) -> int:
-    """Return how many layers two images have in common, counted from the lowest layer up to the first difference."""
+    """Return how many layers two images have in common, counted from the lowest layer up to the first difference.
+    `wanted` and `found` are the digests of their layers, lowest first."""
     count = 0
     for mine, other in zip(wanted, found, strict=False):
         if mine != other:

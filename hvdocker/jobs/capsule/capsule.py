@@ -141,10 +141,10 @@ class Capsule:
     """What a job was made of.
 
     `started` is a Unix time and `version` the version of hvdocker. `command` is what each rank runs; `launcher` is the
-    command line of the launcher, which starts the ranks. `workdir` is the folder in the container in which ranks start.
-    `addresses` has the training address and `engines` the version of the Docker engine, both by host. `port` is the
-    port of the workers' sshd. `resilience` has the settings for restarts, elastic jobs and hangs, as
-    `Resilience.as_json` returns them. `script` names the script, module or command for the user.
+    command line of the launcher, the program such as horovodrun that starts the ranks. `workdir` is the folder in the
+    container in which ranks start. `addresses` has the training address and `engines` the version of the Docker engine,
+    both by host. `port` is the port of the workers' sshd. `resilience` has the settings for restarts, elastic jobs and
+    hangs, as `Resilience.as_json` returns them. `script` names the script, module or command for the user.
 
     Values of `env` that look secret are replaced by stars. `env_from_caller` names the variables that were taken from
     the environment of the user who started the job. `secrets` has names and sources, no values. `requirements` are the

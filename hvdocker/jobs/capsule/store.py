@@ -81,8 +81,8 @@ def store_capsule(env: Env, located: Located, files: CapsuleFiles) -> None:
 
 
 def fetch_capsule_files(located: Located, session: Session, state: ClusterState, job: str, target: Path) -> list[str]:
-    """Fetch capsule, patch, job.json and record of a job from its hosts into .hvdocker/jobs/<job>. Return texts for the
-    user that say what could not be fetched and why; empty if nothing failed.
+    """Fetch capsule, patch, job.json and record of a job from its observed hosts (`state`) into .hvdocker/jobs/<job>.
+    Return texts for the user that say what could not be fetched and why; empty if nothing failed.
 
     `target` is the folder that the caller fetched outputs and logs into. If that is .hvdocker/jobs/<job> itself, the
     record is left out here, because it came with the logs. A capsule that this machine wrote is not replaced."""
@@ -107,8 +107,8 @@ def fetch_capsule_files(located: Located, session: Session, state: ClusterState,
 
 
 def _first_of_each(session: Session, state: ClusterState, job: str) -> tuple[str, dict[str, bytes]]:
-    """Return the first host that has the capsule (empty if no host has it), and the job files by name, each from
-    the first host that has this file."""
+    """Return the first observed host (in `state`) that has the capsule (empty if no host has it), and the job files by
+    name, each from the first host that has this file."""
     by_host = _files_by_host(session, state, job)
     files = {name: body for there in reversed(by_host.values()) for name, body in there.items()}
     return next((host for host, there in by_host.items() if CAPSULE_FILE in there), ""), files
@@ -175,8 +175,8 @@ def _stored(located: Located, wanted: str) -> StoredCapsule | None:
 def find_capsule_on_hosts(
     session: Session, state: ClusterState, wanted: str, known: StoredCapsule | None
 ) -> StoredCapsule:
-    """Return the capsule of the job `wanted` (an id or a prefix), with files from the hosts. `known` is the capsule
-    that the controller has, None if it has none.
+    """Return the capsule of the job `wanted` (an id or a prefix), with files from the observed hosts (`state`). `known`
+    is the capsule that the controller has, None if it has none.
 
     A `known` capsule is kept; otherwise capsule and patch come from the first host that has them. A record is added if
     the job's end is not known yet. Raises UsageProblem if there is no capsule anywhere."""

@@ -66,7 +66,7 @@ def write_log(link: HostLink, container: str, folder: Path, name: str = LOG_FILE
 
 
 def _write_lines(link: HostLink, container: str, path: Path) -> int:
-    """Write the container's log to a new file; return the number of its lines."""
+    """Write the container's log to the new file `path`, in place of an existing one; return the number of its lines."""
     lines = 0
     # An existing file may have come from a host: writing through a symlink would change another file.
     path.unlink(missing_ok=True)
@@ -78,10 +78,11 @@ def _write_lines(link: HostLink, container: str, path: Path) -> int:
 
 
 def _missing(link: HostLink, container: str, lines: int) -> str:
-    """Return a text that says which part of the output is missing from a log with `lines` lines; empty if none is, or
-    if that is unknown because there is no record.
+    """Return a text that says which part of the output is missing from the log of the master `container`, which has
+    `lines` lines. Empty if none is, or if that is unknown because there is no record.
 
-    The supervisor counts the launcher's lines in record.json. It does not count its own lines, which are few."""
+    The supervisor counts in record.json the lines that came from the launcher (the program, such as horovodrun, that
+    starts the ranks). It does not count its own lines, which are few."""
     from hvdocker.engine import archive
 
     text = archive.read_text(link.engine(), container, f"{names.CONTAINER_FOLDER}/record.json")

@@ -1,10 +1,11 @@
 """Read a job's output as one stream over links that may break.
 
-An engine sends a log in pieces (mostly lines), each with a time stamp. When a link breaks, reading continues on a
-new link from the time of the last pieces. No piece is yielded twice. A piece is lost only if the engine, whose log
-is bounded in size, drops it before the new link is open.
+An engine sends a log in pieces (mostly lines), each with a time stamp. When a link breaks, reading continues on a new
+link from the time of the last pieces. No piece is yielded twice. A piece is lost only if the engine, whose log is
+bounded in size, drops it before the new link is open.
 
-An engine that begins a new log file may send a file that it has already sent once more, in the same stream."""
+An engine that begins a new log file may send a file that it has already sent once more, in the same stream. These
+pieces are skipped too."""
 
 from __future__ import annotations
 
@@ -92,7 +93,8 @@ class LogReader:
             self._known.update(pieces)
 
     def _is_repeated(self, stamp: bytes, second: bytes, piece: bytes) -> bool:
-        """Return whether the piece was yielded before."""
+        """Return whether the piece was yielded before. `stamp` is the time stamp of the piece, `second` the part of it
+        without fractions of a second."""
         if stamp > self._newest:
             self._newest = stamp
             return False
@@ -132,7 +134,7 @@ class _PieceHashes:
         self._bytes = 0
 
     def add(self, second: bytes, pieces: Iterable[bytes]) -> None:
-        """Remember more pieces of a second."""
+        """Remember more pieces whose time stamps are in `second`, a text such as `2024-05-04T03:02:01`."""
         before = self._hashes.pop(second, array("q"))
         found = self._hashes[second] = array("q", sorted({*before, *map(hash, pieces)}))
         self._bytes += 8 * (len(found) - len(before)) + (0 if before else _BYTES_PER_SECOND)

@@ -49,9 +49,9 @@ def read_tail(
     since: float | None = None,
     is_open: bool = False,
 ) -> LogTail:
-    """Return the last `count` lines that pass the filter `wanted`, and where a reader continues after them. `placement`
-    says on which host each rank is. Lines before `since` (a Unix time) are left out; None means no limit. With
-    `is_open` (the job still runs) an unfinished last line is left to that reader.
+    """Return the last `count` lines in the log of the master `container` that pass the filter `wanted`, and where a
+    reader continues after them. `placement` says on which host each rank is. Lines before `since` (a Unix time) are
+    left out; None means no limit. With `is_open` (the job still runs) an unfinished last line is left to that reader.
 
     An engine can begin a log at a time, but not after a certain line. So this function reads at least the whole last
     second of the log. The reader begins with that second again and skips the lines that were read here."""

@@ -76,9 +76,9 @@ class _Period:
 
 
 def parse_code(answer: bytes, running: Collection[str]) -> HostCode | None:
-    """Parse the unpacked output of the command from `list_code`: return the files that jobs left, by job. `running` are
-    the ids of the jobs that run now. Return None if the answer is incomplete. An empty answer (no such cluster) means
-    no files."""
+    """Parse the output of the command from `list_code`, after its gzip is undone: return the files that jobs left, by
+    job. `running` are the ids of the jobs that run now. Return None if the answer is incomplete. An empty answer (no
+    such cluster) means no files."""
     if not answer:
         return HostCode()
     *sections, last = answer.split(b"\0")

@@ -199,8 +199,9 @@ def _content(path: Path) -> str:
 
 
 def _read_manifest(folder: Path, job: str) -> dict[str, Origin]:
-    """Return, by file name, the origin of the files that came in earlier fetches of the same job into `folder`.
-    Empty if the manifest is missing, damaged, or from another job."""
+    """Return, by file name, the origin (host and name there) of the files that came in earlier fetches of the same job
+    into `folder`. Each fetch writes them to the manifest, the file MANIFEST in `folder`. Empty if it is missing,
+    damaged, or from another job."""
     try:
         value = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         files = dict(value["files"]) if value["job"] == job else {}
@@ -210,8 +211,8 @@ def _read_manifest(folder: Path, job: str) -> dict[str, Origin]:
 
 
 def _origin(name: str, told: str | list[str]) -> Origin:
-    """Return the origin (host and name there) of the file `name`, from its entry `told` in a manifest. An entry of an
-    earlier version of hvdocker has only the host; then the name there is `name`."""
+    """Return the origin (host and name there) of the file `name`, from its entry `told` in a manifest (see
+    `_read_manifest`). An entry of an earlier version of hvdocker has only the host; then the name there is `name`."""
     return (told, name) if isinstance(told, str) else (told[0], told[1])
 
 

@@ -101,8 +101,9 @@ def _refuse_unsafe_path(name: str, place: Path, host: str) -> None:
 
 
 def _sanitize_member(member: tarfile.TarInfo, job: str, place: Path) -> str | None:
-    """Change an archive entry so that it is safe to extract below `place`. Return why the entry has to be skipped,
-    or None if it can be extracted."""
+    """Change an archive entry so that it is safe to extract below `place`: plain modes, and targets of links that stay
+    inside. `job` is the id of the job, for symlinks into its output folder. Return why the entry has to be skipped, or
+    None if it can be extracted."""
     path = PurePosixPath(member.name)
     if len(path.parts) == 1 and not member.isdir():
         return "not a folder"
@@ -139,9 +140,9 @@ def _extract_member(tar: tarfile.TarFile, member: tarfile.TarInfo, place: Path) 
 
 
 def _rebased_link(path: PurePosixPath, target: str, job: str) -> str:
-    """Return a symlink target that works on the controller. An absolute path into the container's output folder or code
-    folder becomes relative to the folder of the symlink, whose path in the archive is `path`; any other target is
-    returned unchanged."""
+    """Return a symlink target that works on the controller. An absolute path into the container's output folder (of the
+    job `job`) or code folder becomes relative to the folder of the symlink, whose path in the archive is `path`; any
+    other target is returned unchanged."""
     outputs = ("/out", f"{names.CONTAINER_FOLDER}/out", f"{names.JOBS_MOUNT}/{job}/out")
     for top, folder in (*((top, "out") for top in outputs), (names.CODE_MOUNT, "code")):
         if target == top or target.startswith(f"{top}/"):

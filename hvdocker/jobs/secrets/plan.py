@@ -117,7 +117,8 @@ def _workers(master: ContainerSeen, seen: ContainersByHost) -> Iterator[tuple[st
 
 
 def steps_for_ended_jobs(placed: Mapping[str, HostPlan], state: ClusterState) -> list[Step]:
-    """Return the steps with which the next `train` removes secrets that ended jobs may have left.
+    """Return the steps with which the next `train` removes secrets that ended jobs may have left. `state` has their
+    masters, whose labels name the secrets. `placed` has the host plans by host; workers of other hosts are left alone.
 
     Secrets are left in containers if the head died, or if a host was unreachable when the job ended. A job that is
     paused or about to be restarted has not ended."""

@@ -39,8 +39,9 @@ def choose(demand: Demand, rooms: Sequence[FreeSlots], links: Links) -> list[Cho
     """Return the chosen slots, one entry per host in inventory order, that meet the demand (numbers of hosts and
     slots).
 
-    `rooms` are the hosts with their eligible free slots. `links` are the speeds of pairs of hosts in bits per second.
-    The caller has checked that `rooms` has enough hosts of each size for the demand."""
+    `rooms` are the hosts with their eligible free slots. `links` are the measured speeds of pairs of hosts in bits per
+    second: among choices with equally few GPU models, the one whose slowest pair is the fastest is taken. The caller
+    has checked that `rooms` has enough hosts of each size for the demand."""
     usable = [room for room in rooms if room.size in demand.hosts]
     kinds = host_kinds(usable)
     fewest = fewest_models(kinds, demand)[: MOST_SETS if links else None]
@@ -113,6 +114,7 @@ def _taken(
     hosts: Sequence[int], rooms: Sequence[FreeSlots], models: frozenset[str], field: Candidates, demand: Demand
 ) -> list[ChosenSlots]:
     """Return the chosen slots of each host in `hosts` (indices in `rooms`), only of the GPU models in `models`.
+    `field` are the hosts that could be chosen for these models.
 
     One host gets only the odd share (the remainder of the job): a host with too few slots of these models for a full
     share, which `field.odd` lists, else the last host of `demand.odd_size`."""

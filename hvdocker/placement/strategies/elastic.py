@@ -17,8 +17,8 @@ def place_most(request: SlotRequest, offers: Sequence[Offer], links: Links = NO_
     """Return the placement of an elastic request on as many slots as possible. Other requests are placed as `place`
     does.
 
-    The upper limit is `max_np`, else `np`, else all free slots. `offers` are the free and held slots of each host, and
-    `links` the measured speeds of pairs of hosts. Raise NotEnoughSlots if not even `min_np` slots can be placed."""
+    The upper limit is `max_np`, else `np`, else all free slots. `offers` and `links` are those of `place`. Raise
+    NotEnoughSlots if not even `min_np` slots can be placed."""
     if request.elastic is None:
         return place(request, offers, links)
     # Only eligible slots count, so `most` slots are free. A smaller number is tried only if the strategy needs

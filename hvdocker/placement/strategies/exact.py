@@ -13,7 +13,8 @@ def choose_exact(found: EligibleSlots) -> list[ChosenSlots] | NotEnoughSlots:
     """Return the slots that `-H` names, or (not raised) the error for the first host that has too few eligible free
     slots.
 
-    Raise UsageProblem if `-H` names a host twice or an unknown host, or contradicts `-np`."""
+    Raise UsageProblem if `-H` names a host twice or a host that is unknown or not allowed by `--include` and
+    `--exclude`, or contradicts `-np`. `found` are the slots that the request may use (from `eligible_slots`)."""
     wanted = {share.host: share.slots for share in found.request.exact}
     _check_hosts_flag(found, wanted)
     rooms = {room.host: room for room in found.by_host}

@@ -18,9 +18,10 @@ from hvdocker.protocol.placement import Placement, Share
 def place(request: SlotRequest, offers: Sequence[Offer], links: Links = NO_LINKS) -> Placement:
     """Return the hosts, slots and GPUs that the request gets.
 
-    `offers` are the free and held slots of each host, in inventory order. `links` are the measured speeds of
-    pairs of hosts; a pair that was not measured counts as slower than any other. Raises NotEnoughSlots if the
-    request does not fit, and UsageProblem if it is wrong."""
+    `offers` are the free and held slots of each host, in inventory order. `links` are the measured speeds of pairs of
+    hosts in bits per second. Of hosts that are otherwise equally good, pack and balanced choose those whose slowest
+    pair is the fastest; spread and `-H` ignore the speeds. A pair that was not measured counts as slower than any
+    other. Raises NotEnoughSlots if the request does not fit, and UsageProblem if it is wrong."""
     found = eligible_slots(request, offers)
     taken = _choose_slots(found, links)
     if isinstance(taken, NotEnoughSlots):
@@ -56,7 +57,7 @@ def _max_np(found: EligibleSlots) -> int:
 
 
 def _head_first(taken: Sequence[ChosenSlots], named: str) -> Placement:
-    """Return the placement with the head first and the other hosts in inventory order.
+    """Return the placement on the slots `taken`, with the head first and the other hosts in inventory order.
 
     The head is the host `named` (the host that `-H` calls localhost). If no host has that name, or it is empty, the
     head is the host with the fewest slots; among several such hosts, the first in inventory order."""

@@ -15,14 +15,16 @@ MAX_LINES = 40
 
 def not_enough_error(found: EligibleSlots, np: int, most: int) -> NotEnoughSlots:
     """Return the error for a request of `np` slots if too few are free. `most` is the largest number of slots that
-    would fit; the error suggests it unless it is 0."""
+    would fit; the error suggests it unless it is 0. `found` are the slots that the request may use (from
+    `eligible_slots`)."""
     what = f"{np} wanted, {_free_text(found)}"
     fix = _fix(found, np, most)
     return NotEnoughSlots(what + _holders_text(found.offers), lines=_host_lines(found, found.offers), fix=fix)
 
 
 def not_enough_on_host_error(found: EligibleSlots, host: str, slots: int) -> NotEnoughSlots:
-    """Return the error for a host that has fewer eligible free slots than the `slots` that `-H` names."""
+    """Return the error for `host`, which has fewer eligible free slots than the `slots` that `-H` names. `found` are
+    the slots that the request may use (from `eligible_slots`)."""
     offer = next(offer for offer in found.offers if offer.host == host)
     free = next((room.size for room in found.by_host if room.host == host), 0)
     what = f"{slots} wanted on {host}, {free} free"
@@ -35,8 +37,8 @@ def not_enough_on_host_error(found: EligibleSlots, host: str, slots: int) -> Not
 def unequal_shares_error(found: EligibleSlots, np: int, near: Sequence[int]) -> NotEnoughSlots:
     """Return the error for `np` slots that are free, but not with the same number of slots on each host.
 
-    `near` are the nearest numbers of slots that are possible. `near` is never empty, because one rank on one
-    host is always possible."""
+    `near` are the nearest numbers of slots that are possible. `near` is never empty, because one rank on one host is
+    always possible. `found` are the slots that the request may use (from `eligible_slots`)."""
     what = f"{np} wanted, {_free_text(found)}, but not in equal shares"
     would = " or ".join(_np_flag(found, number) for number in near)
     fix = f"{would} can be had in equal shares; or take --strategy pack"
@@ -110,7 +112,7 @@ def _fix(found: EligibleSlots, np: int, most: int) -> str:
 
 def _np_flag(found: EligibleSlots, number: int) -> str:
     """Return the flag that requests this number of slots, such as `-np 4`. For an elastic job it is `--min-np` or
-    `--max-np`.
+    `--max-np`. `found` has the request.
 
     For an elastic job, all numbers within its bounds were tried before. So `number` is outside the bounds."""
     elastic = found.request.elastic
@@ -127,7 +129,7 @@ def _gpu_flag_fix(gpu_request: GpuRequest | None) -> str:
 
 def _is_enough_when_released(found: EligibleSlots, np: int) -> bool:
     """Whether the eligible free slots and all held slots of the allowed hosts are together at least `np`. If so, the
-    error suggests to stop what holds them."""
+    error suggests to stop what holds them. `found` are the slots that the request may use (from `eligible_slots`)."""
     return np <= found.free_count + sum(offer.held_count for offer in found.offers)
 
 

@@ -49,7 +49,8 @@ class Score:
 
 class PlacementScorer:
     """Scores placements of one request by the criteria of one strategy (CRITERIA), to compare them for `--explain`.
-    `offers` are the free and held slots of each host, `links` the measured speeds of pairs of hosts."""
+    `offers` are the free and held slots of each host, `links` the measured speeds of pairs of hosts in bits per
+    second, for the criterion `links` (the speed of the slowest pair)."""
 
     def __init__(self, strategy: str, request: SlotRequest, offers: Sequence[Offer], links: Links) -> None:
         found = eligible_slots(request, offers)

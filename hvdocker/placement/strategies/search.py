@@ -52,7 +52,8 @@ class _SearchNode:
 def first_hosts(
     field: Candidates, graph: LinkGraph | None = None, bound: Sequence[int] | None = None
 ) -> list[int] | None:
-    """Return the positions of the hosts that meet `field.needs` and come first in lexicographic order.
+    """Return the positions (bit numbers in the masks of `field`) of the hosts that meet `field.needs` and come first
+    in lexicographic order.
 
     With `graph`, only hosts that are all paired with each other in the graph are chosen. Without `graph`, the search
     never has to backtrack. `bound` is a choice found earlier: a choice that comes after it is of no use. Return None

@@ -34,8 +34,8 @@ class TrainRequest:
     values of --env and --secret. `tuning` are flags that are passed to Horovod. `start_timeout_s` is how long Horovod
     waits for the ranks to start. `checksum` makes the sync compare all files by content. `propagates_exit` makes
     `train` exit with the code of the rank that failed. `lock_wait_s` is how long to wait for the locks of the hosts.
-    `is_forced` allows a job on another user's cluster. The field of type ResilienceFlags has the flags on failures and
-    hangs."""
+    `is_forced` allows a job on another user's cluster. `replay` is the capsule of the job that this one repeats, None
+    unless it is a replay. The field of type ResilienceFlags has the flags on failures and hangs."""
 
     script: str | None = None
     module: str | None = None

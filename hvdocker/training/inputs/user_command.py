@@ -26,7 +26,8 @@ class UserCommand:
     is_script: bool = False
 
     def refuse_unsent_script(self, sent: Container[str]) -> None:
-        """Raise if the script is not among the paths that are sent to the hosts."""
+        """Raise if the script is not among `sent`, the paths (relative to `source`) that are sent to the hosts. Do
+        nothing if the command is no script."""
         if self.is_script and self.display_name not in sent:
             raise UsageProblem(
                 f"the script {self.display_name} is not sent to the hosts",
@@ -41,8 +42,9 @@ def user_command(
 ) -> UserCommand:
     """Return the command that runs `script` or `module` with the arguments `rest`.
 
-    If neither is given, `rest` itself is the command. `workdir` is the folder to sync; by default the script's
-    folder, or `cwd`. Raises UsageProblem if there is nothing to run, or if the folder must not be synced."""
+    If neither is given, `rest` itself is the command. `workdir` is the folder to sync; by default the script's folder,
+    or `cwd`. Raises UsageProblem if there is nothing to run, if the script is missing, a notebook or outside of
+    `workdir`, or if the folder to sync is missing, `/` or the user's home."""
     if script and module:
         raise UsageProblem("a script and -m exclude each other")
     if module:

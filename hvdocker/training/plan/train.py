@@ -94,7 +94,7 @@ def check_workers(
     inventory: Inventory, placed: Mapping[str, HostPlan], state: ClusterState, flag: str = "", may_miss: bool = False
 ) -> None:
     """Raise HvdockerError unless the workers of the cluster exist with the requested slots, all of them run, and their
-    hosts have the addresses that the workers were made with.
+    hosts have the addresses that the workers were made with. `placed` has the host plans by host.
 
     With `may_miss` it is enough that one worker exists. `flag` is what suggested commands need to name the cluster,
     such as ` --cluster NAME`, or empty."""

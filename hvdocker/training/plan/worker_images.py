@@ -140,7 +140,7 @@ def _builder(
     layer: RequirementsLayer,
 ) -> str:
     """Return where the layer's image is built: CONTROLLER if the controller can build it, else a host of the job.
-    `hosts` are the hosts of the job, the head first.
+    `hosts` are the hosts of the job, the head first; `placed` has the host plans by host.
 
     The controller can if it has the base image, unless its CPU architecture is known to differ from the head's.
     Otherwise the first host that has the base image builds."""

@@ -38,7 +38,8 @@ _MAGIC = b"openssh-key-v1\x00"
 
 class OpenedKeys:
     """Key files opened for all hosts of one command, so that the user types each passphrase once and its
-    slow hash is computed once. Keys and passphrases stay in the memory of this process."""
+    slow hash is computed once. `passphrases` maps paths of key files to passphrases. Keys and passphrases stay in
+    the memory of this process."""
 
     def __init__(self, passphrases: Mapping[str, str]) -> None:
         self._passphrases = passphrases

@@ -209,6 +209,7 @@ def _open_jumps(host: Host, connection: Any, route: SshRoute) -> None:
 
 def _hop(host: Host, connection: Any, route: SshRoute, before: tuple[str, ...] | None) -> Hop:
     """Return the description of a server for error messages. `connection` is its fabric connection, not open yet.
+    `route` has the open connections to the jump hosts in front of it.
 
     `before` is None if the server is the host itself. For a jump host it has the jump hosts in front of it."""
     shown = host if before is None else replace(host, ssh=replace(host.ssh, jump=",".join(before) or None))

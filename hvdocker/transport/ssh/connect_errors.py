@@ -71,10 +71,11 @@ class _ConnectFailure:
 @contextmanager
 def connecting(name: str, hop: Callable[[], Hop | None], timeout_s: float) -> Iterator[None]:
     """Translate the errors of the code in the `with` block, which opens a connection to the host `name`. SSH and
-    socket errors become HostUnreachable; other exceptions are raised unchanged.
+    socket errors become HostUnreachable, and an HvdockerError gets the host's name. Other exceptions are raised
+    unchanged.
 
-    `hop` returns the server that is being connected to. `timeout_s` is the limit of the TCP connection, for
-    messages."""
+    `hop` returns the server that is being connected to, or None if no connection has begun; then SSH and socket errors
+    are raised unchanged too. `timeout_s` is the limit of the TCP connection, for messages."""
     try:
         yield
     except HvdockerError as error:

@@ -107,7 +107,7 @@ class HostKeyPolicy(paramiko.MissingHostKeyPolicy):
     def missing_host_key(self, client: paramiko.SSHClient, hostname: str, key: paramiko.PKey) -> None:
         """Return if the key is in known_hosts or was accepted by the user. Raise HostUnreachable if the key is
         revoked, BadHostKeyException if known_hosts has another key for the host, UnknownHostKey if it has no
-        key."""
+        key. `client` and `hostname`, which paramiko passes, are ignored."""
         shown = key.asbytes()
         if shown in self._revoked:
             raise self._revoked_error(key)

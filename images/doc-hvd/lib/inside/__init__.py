@@ -1,12 +1,13 @@
 """The programs that run inside the containers of a cluster: the supervisor, the rank wrapper, `stacks` (reads the
-stacks of ranks that hang) and `check` (tests logins and connections). They use only the Python standard library
-and never talk to Docker.
+stacks of ranks that hang) and `check` (tests logins and connections). They use only the Python standard library and
+never talk to Docker.
 
 The controller writes job.json and starts a master container, whose main process is `supervisor/supervisor.py`. The
-supervisor runs the launcher (horovodrun), which starts the rank wrapper (`rank/rank.py`) once for each rank. Ranks
-send marks (one-line JSON messages, `protocol/marks.py`) to the supervisor through their stderr. The supervisor
-turns the marks into record.json, which the controller reads. To examine a hang, the supervisor calls `bin/stacks`
-(`hang/stacks.py`) on every host. Supervisor and controller call `bin/check` (`checks/check.py`).
+supervisor runs the launcher (horovodrun, the program that starts the ranks). The launcher starts the rank wrapper
+(`rank/rank.py`) once for each rank. Ranks send marks (one-line JSON messages, `protocol/marks.py`) to the supervisor
+through their stderr. The supervisor turns the marks into record.json, which the controller reads. To examine a hang,
+the supervisor calls `bin/stacks` (`hang/stacks.py`) on every host. Supervisor and controller call `bin/check`
+(`checks/check.py`).
 
 Imports go downwards only: protocol and runtime are at the bottom, then launchers, rank and checks, then hang, then
 supervisor. To support another launcher, add a file to `launchers/`."""

@@ -52,10 +52,10 @@ class ProbeSource:
 
 def main(text: str) -> int:
     """Run `check pairs`; always return 0. `text` is JSON: {address, timeout_s, peers: [{name, address, token, tcp,
-    udp, ssh: {port, login} or null}]}. The first `address` is the training address of this host. `tcp` (a list) and
-    `udp` are the ports that `check listen` opened on the peer. `ssh` has the port of the peer's sshd; `login` says
-    whether to try a login too. Prints JSON that maps the name of each peer to the result of `probe_peer`, with the
-    round trip time as `trip_s`."""
+    udp, ssh: {port, login} or null}]}. The first `address` is the training address of this host, `timeout_s` the limit
+    of a connection or answer. `tcp` (a list) and `udp` are the ports that `check listen` opened on the peer. `ssh` has
+    the port of the peer's sshd; `login` says whether to try a login too. Prints JSON that maps the name of each peer
+    to the result of `probe_peer`, with the round trip time as `trip_s`."""
     order = json.loads(text)
     start, peers = ProbeSource(order), order["peers"]
     with ThreadPoolExecutor(AT_ONCE) as pool:
@@ -105,7 +105,7 @@ def os_error_problem(error: OSError, timeout_s: float) -> Json:
 
 def port_error(start: ProbeSource, peer: Json, port: int) -> Json | None:
     """Return None if `check listen` of the peer sends a greeting back on this TCP port. Otherwise return the problem:
-    no connection, no answer in time, or another program that answers."""
+    no connection, no answer in time, or another program that answers. `peer` is an item of `peers` (see `main`)."""
     hello = b"hello"
     try:
         with start.dial(peer["address"], port, f"{peer['token']} echo\n".encode() + hello) as line:
@@ -120,7 +120,7 @@ def port_error(start: ProbeSource, peer: Json, port: int) -> Json | None:
 
 def ssh_error(start: ProbeSource, peer: Json) -> Json | None:
     """Return None if the SSH port of the peer's worker sends a banner and, if `login` of `peer["ssh"]` is true, also
-    accepts a login. Otherwise return the problem."""
+    accepts a login. Otherwise return the problem. `peer` is an item of `peers` (see `main`)."""
     try:
         with start.dial(peer["address"], peer["ssh"]["port"]) as line:
             said = line.recv(4, socket.MSG_WAITALL)
@@ -176,9 +176,9 @@ def bulk_error(start: ProbeSource, peer: Json, found: Json) -> str | None:
 
 
 def bandwidth(text: str) -> int:
-    """Run `check bandwidth`, which sends as much as possible to one peer; always return 0. `text` is JSON: {address,
-    timeout_s, seconds: how long to send, peer: an item of `peers` as in `main`}. Prints {bytes, seconds} as counted by
-    the peer, or {error} if the peer cannot be reached."""
+    """Run `check bandwidth`, which sends as much as possible to one peer; always return 0. `text` is JSON: {address
+    and timeout_s as in `main`, seconds: how long to send, peer: an item of `peers` as in `main`}. Prints {bytes,
+    seconds} as counted by the peer, or {error} if the peer cannot be reached."""
     order = json.loads(text)
     start, peer, seconds = ProbeSource(order), order["peer"], order["seconds"]
     found = {"tcp": [{"port": port, "problem": port_error(start, peer, port)} for port in peer["tcp"][:1]]}

@@ -32,9 +32,10 @@ def link_mtu(interface: str) -> int:
 
 def path_mtu(own: tuple[str, int], peer: tuple[str, int], token: str, timeout_s: float) -> dict[str, Any]:
     """Find the path MTU to a peer. `own` is the address to send from and the MTU of its interface; `peer` is the
-    address and UDP port of the peer's `check listen`; `token` is the text that it expects. Returns {passed: the
-    largest packet that arrived, told: the path MTU that the kernel believes}. If sending fails or no packet is
-    acknowledged, returns {error: a message, number: the errno}. Values are `Any` because they are written as JSON."""
+    address and UDP port of the peer's `check listen`; `token` is the text that it expects. `timeout_s` is about how
+    long to wait for a first acknowledgement. Returns {passed: the largest packet that arrived, told: the path MTU that
+    the kernel believes}. If sending fails or no packet is acknowledged, returns {error: a message, number: the errno}.
+    Values are `Any` because they are written as JSON."""
     address, link = own
     full = min(link, MAX_PACKET)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as line:
@@ -52,8 +53,9 @@ def path_mtu(own: tuple[str, int], peer: tuple[str, int], token: str, timeout_s:
 
 def largest_packet(line: socket.socket, full: int, token: bytes, timeout_s: float) -> int | None:
     """Return the size of the largest packet that arrives, at most `full` bytes; None if none arrives. `line` is a UDP
-    socket that is connected to the peer and does not fragment. On a healthy network two datagrams are enough;
-    otherwise the sizes between the smallest packet and `full` are searched."""
+    socket that is connected to the peer and does not fragment, `token` the text that the peer expects. `timeout_s` is
+    about how long to wait for a first acknowledgement. On a healthy network two datagrams are enough; otherwise the
+    sizes between the smallest packet and `full` are searched."""
     first = acknowledged_sizes(line, {MIN_PACKET, full}, token)
     if not first:
         first = acknowledged_sizes(line, {MIN_PACKET}, token, max(SENDS, int(timeout_s / PAUSE_S) - SENDS))
@@ -71,7 +73,8 @@ def largest_packet(line: socket.socket, full: int, token: bytes, timeout_s: floa
 
 def acknowledged_sizes(line: socket.socket, sizes: Iterable[int], token: bytes, sendings: int = SENDS) -> set[int]:
     """Return those of the packet `sizes` that the peer acknowledges. Each size is sent up to `sendings` times, until
-    it is acknowledged. `line` is a UDP socket that is connected to the peer."""
+    it is acknowledged. `line` is a UDP socket that is connected to the peer, `token` the text that the peer
+    expects."""
     missing, got = set(sizes), set[int]()
     for _ in range(sendings):
         missing -= {size for size in missing if not send_packet(line, size, token)} | got
@@ -87,9 +90,10 @@ def acknowledged_sizes(line: socket.socket, sizes: Iterable[int], token: bytes, 
 
 
 def send_packet(line: socket.socket, size: int, token: bytes) -> bool:
-    """Send a packet of `size` bytes, headers included. Returns True if the kernel takes it, False if the kernel says
-    that it is too large. Raises OSError for any other error. The kernel may report the error of an earlier packet
-    instead, but each error only once. So the packet is tried twice, and the second error is its own."""
+    """Send a packet of `size` bytes, headers included. It begins with `token`, the text that the peer expects, and
+    goes over `line`, a UDP socket that is connected to the peer. Returns True if the kernel takes the packet, False if
+    the kernel says that it is too large. Raises OSError for any other error. The kernel may report the error of an
+    earlier packet instead, but each error only once. So the packet is tried twice, and the second error is its own."""
     for _ in range(2):
         try:
             line.send((token + b" ").ljust(size - HEADERS, b"."))
@@ -105,8 +109,9 @@ def send_packet(line: socket.socket, size: int, token: bytes) -> bool:
 
 
 def receive_acknowledgement(line: socket.socket, token: bytes, timeout_s: float) -> int | None:
-    """Wait for the next acknowledgement and return the packet size that it names, headers included. None if none
-    arrives within `timeout_s`, or if it is not valid."""
+    """Wait for the next acknowledgement on the UDP socket `line`, and return the packet size that it names, headers
+    included. None if none arrives within `timeout_s`, if it does not begin with `token`, or if the kernel reports that
+    an earlier packet was too large. Raises OSError for any other error."""
     line.settimeout(timeout_s)
     try:
         words = line.recv(128).split()

@@ -24,9 +24,9 @@ MAX_BUNDLES = 10
 
 
 def start_collecting(loop: Loop, layout: Layout, job: str, head: str, hosts: Collection[str]) -> ParallelCommands:
-    """Start the program `bin/stacks` for `job` on all `hosts` at the same time: directly on the head, over ssh on the
-    others. The commands run on the event loop for at most COLLECT_S seconds. The caller waits until `is_done` of the
-    result, then reads its `outputs`."""
+    """Start the program `bin/stacks` for `job` on all `hosts` at the same time: directly on `head` (the host of this
+    process), over ssh on the others. The commands run on the event loop for at most COLLECT_S seconds. The caller
+    waits until `is_done` of the result, then reads its `outputs`."""
     words = [str(layout.bin / "stacks"), job]
     commands = {host: words if host == head else layout.ssh(host, shlex.join(words)) for host in hosts}
     return ParallelCommands(loop, commands, COLLECT_S)
@@ -72,9 +72,9 @@ def summary(stacks: Sequence[RankStack], odd: OddRank | None) -> list[str]:
 
 
 def write_bundle(logs: Path, answers: Answers, lines: Sequence[str]) -> str:
-    """Write the answers of all hosts and the summary `lines` to the next free folder hang-<n> in `logs`, the job's
-    folder for logs. If all MAX_BUNDLES folders exist, the last folder is written again. Return the folder's name, or
-    an empty string if writing failed."""
+    """Write the answers of all hosts (from `parse_answers`) and `lines` (from `summary`) to the next free folder
+    hang-<n> in `logs`, the job's folder for logs. If all MAX_BUNDLES folders exist, the last folder is written again.
+    Return the folder's name, or an empty string if writing failed."""
     try:
         folder = next_folder(logs)
         for host, answer in answers.items():

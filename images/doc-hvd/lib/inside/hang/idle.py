@@ -1,5 +1,5 @@
-"""Measures how long all ranks of a run have been silent and idle, from their lines and their heartbeats
-(regular messages with the CPU time and output of a rank). Pure: opens nothing."""
+"""Measures how long all ranks of a job have been silent and idle, from their lines and their heartbeats (regular
+messages with the CPU time and output of a rank). Pure: opens nothing."""
 
 import re
 

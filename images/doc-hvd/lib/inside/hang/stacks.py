@@ -98,8 +98,9 @@ def stacks_of_processes(
 ) -> dict[Process, Stack]:
     """Return the stacks of every process in `ways`, which maps a process to the path of py-spy (None if missing) and
     to the folder into which the process writes its stacks on a signal. `commands`: the pids of the ranks' commands,
-    which are asked first. Several processes are asked at the same time, because a hung process may answer slowly and a
-    rank may have many processes. A process that has not answered after ALL_S has the method `none`."""
+    which are asked first. Several processes are asked at the same time, in the threads of `pool`, because a hung
+    process may answer slowly and a rank may have many processes. A process that has not answered after ALL_S has the
+    method `none`."""
     deadline = time.monotonic() + ALL_S
     order = sorted(ways, key=lambda process: (process.pid not in commands, process.pid))
     asked = {process: pool.submit(stack_of, process, *ways[process]) for process in order}
@@ -113,9 +114,10 @@ def stacks_of_processes(
 def rank_answer(
     entry: rank_registry.RankEntry, members: Sequence[Process], stacks: Mapping[Process, Stack]
 ) -> dict[str, Any]:  # Any: JSON
-    """Return {rank, pid, how, text}, the entry of one rank in the printed JSON. `how` is the best method that worked
-    (see METHODS), `text` has the stacks. `members`: the processes of the rank, its command first. Processes that are
-    not in `stacks` are only counted. Values are `Any` because they become JSON."""
+    """Return {rank, pid, how, text}, the part of the printed JSON about one rank. `entry` is the rank in the registry.
+    `how` is the best method that worked (see METHODS), `text` has the stacks. `members` are the processes of the rank,
+    its command first. Processes that are not in `stacks` are only counted. Values are `Any` because they become
+    JSON."""
     seen = [process for process in members if process in stacks]
     parts = [f"{title(process)}\n{stacks[process].text}" for process in seen]
     if len(members) > len(seen):
@@ -151,7 +153,7 @@ def stack_of(process: Process, spy: str | None, folder: Path) -> Stack:
 
 def is_python(pid: int, proc: Path = PROC) -> bool:
     """Return whether Python runs in a process, as the program or as a library: whether its memory maps name Python.
-    Return True if they cannot be read."""
+    Return True if they cannot be read. `proc` is the folder /proc."""
     try:
         maps = (proc / str(pid) / "maps").read_text(encoding="utf-8", errors="replace")
     except OSError:

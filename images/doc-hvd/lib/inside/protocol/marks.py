@@ -1,5 +1,6 @@
-"""Marks are one-line JSON messages that ranks send to the supervisor. They go through the stderr of the rank,
-because the launcher offers no other channel back. The supervisor removes them from the output. Pure."""
+"""Marks are one-line JSON messages that ranks send to the supervisor. They go through the stderr of the rank, because
+the launcher (horovodrun, which starts the ranks) offers no other channel back. The supervisor removes them from the
+output. Pure."""
 
 import json
 import re

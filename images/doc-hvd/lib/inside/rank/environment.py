@@ -37,8 +37,9 @@ def rank_env(
 ) -> dict[str, str]:
     """Return the environment of a rank's command. `image` is the environment that the container was started with,
     `current` that of the rank wrapper. `interface` is the training interface; if it is None, no network settings are
-    added. Sources in rising order of precedence: image, launcher, hvdocker's network settings, the job's own variables
-    (`env:` of the inventory and `--env`), hvdocker's devices and identity."""
+    added. `run` is the folder /run/hvdocker. Sources in rising order of precedence: image, launcher, hvdocker's
+    network settings, the job's own variables (`env:` of the inventory and `--env`), hvdocker's devices and
+    identity."""
     env = {**image, **{name: value for name, value in current.items() if not is_session_only(name)}}
     env.update({name: image[name] for name in IMAGE_WINS if name in image})
     env.setdefault("PYTHONUNBUFFERED", "1")
@@ -92,9 +93,9 @@ def interface_env(interface: str, image: Mapping[str, str]) -> dict[str, str]:
 
 
 def identity_env(job: Job, run: Path) -> dict[str, str]:
-    """Return the variables that tell a rank its job, host and folders. If a job has lost its master, `stop`
-    identifies its ranks by HVDOCKER_JOB too, because a process id that was written down may belong to another
-    process by then."""
+    """Return the variables that tell a rank its job, host and folders. `run` is the folder /run/hvdocker. If a job has
+    lost its master, `stop` identifies its ranks by HVDOCKER_JOB too, because a process id that was written down may
+    belong to another process by then."""
     secrets = {"HVDOCKER_SECRETS": str(paths.secrets_folder(job.name, run))} if job.secrets else {}
     return {
         **secrets,

@@ -98,8 +98,8 @@ def run_parallel(
     loop: Loop, commands: Mapping[str, Sequence[str]], limit_s: float, obeyed: int = 0
 ) -> ParallelCommands:
     """Run the commands until all have ended or `limit_s` is over, then kill those that still run, and return the
-    commands with their outputs and exit codes. `commands` maps a name to each command. A stop request ends the wait
-    early too, except for the first `obeyed` stop requests, counted from the start of the supervisor."""
+    commands with their outputs and exit codes. `commands` maps a name to each command. The wait also ends as soon as
+    the supervisor has received more than `obeyed` stop requests since its start."""
     queued = ParallelCommands(loop, commands, limit_s)
     loop.run_until(lambda: queued.is_done or loop.stop_requests > obeyed)
     queued.cancel()

@@ -197,11 +197,11 @@ class Attempt:
 
 
 def launcher_command(job: Job, layout: Layout, words: Sequence[str], is_alone: bool, search: str | None) -> list[str]:
-    """Return the whole command line of the launcher: `words`, then the network interface, then the rank wrapper in
-    place of the user's command. The rank wrapper reads the user's command from job.json, so no shell on a remote host
-    parses anything that the user typed. If the run has only the head (`is_alone`), no network interface is named,
-    because horovodrun then requires loopback and rejects other interfaces. Raise StartError (127) if the launcher is
-    not in the PATH `search`."""
+    """Return the whole command line of the launcher: `words` (the launcher and its flags), then the network interface,
+    then the rank wrapper in place of the user's command. The rank wrapper reads the user's command from job.json, so
+    no shell on a remote host parses anything that the user typed. If the run has only the head (`is_alone`), no
+    network interface is named, because horovodrun then requires loopback and rejects other interfaces. Raise
+    StartError (127) if the launcher is not in the PATH `search` (None: that of this process)."""
     launcher_path(words[0], search)
     interface = None if is_alone else head_interface(job)
     chosen = ["--network-interfaces", interface] if interface else []

@@ -30,9 +30,9 @@ def responding_hosts(loop: Loop, layout: Layout, hosts: Sequence[str]) -> set[st
 def wait_for_old_ranks(
     loop: Loop, layout: Layout, job: str, head: str, hosts: Sequence[str], wait_s: float
 ) -> set[str]:
-    """Wait up to `wait_s` for the ranks of the last run to end, on the head and on `hosts`, before a new run is
-    started. Return those of `hosts` that respond, also if ranks still run there. A stop request ends the wait; hosts
-    that have not answered by then are left out."""
+    """Wait up to `wait_s` for the ranks of the last run of the launcher to end, on `head` (the host of this process)
+    and on `hosts`. This is done before the launcher is started again. Return those of `hosts` that respond, also if
+    ranks still run there. A stop request ends the wait; hosts that have not answered by then are left out."""
     words = check_gone_words(layout, job, wait_s)
     commands = {host: layout.ssh(host, shlex.join(words)) for host in hosts}
     parallel = run_parallel(loop, {head: words, **commands}, wait_s + PROBE_S)
@@ -41,10 +41,10 @@ def wait_for_old_ranks(
 
 
 def hosts_with_leftover_ranks(loop: Loop, layout: Layout, job: str, hosts: Sequence[str], wait_s: float) -> list[str]:
-    """Wait up to `wait_s` until the ranks of an ended job have ended; return the hosts on which ranks still run. Hosts
-    that do not respond are not returned. The launcher ends a rank on another host only by closing its connection, and
-    does not wait for the rank to end. The first stop request does not interrupt the wait, because it may be the
-    request that ended the job; the second stop request does."""
+    """Wait up to `wait_s` until the ranks of an ended job have ended; return those of `hosts` on which ranks still
+    run. Hosts that do not respond are not returned. The launcher ends a rank on another host only by closing its
+    connection, and does not wait for the rank to end. The first stop request does not interrupt the wait, because it
+    may be the request that ended the job; the second stop request does."""
     line = shlex.join(check_gone_words(layout, job, wait_s))
     commands = {host: layout.ssh(host, line) for host in hosts}
     parallel = run_parallel(loop, commands, wait_s + PROBE_S, obeyed=1)

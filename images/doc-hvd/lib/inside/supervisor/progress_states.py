@@ -1,7 +1,7 @@
 """Writes the launcher's output to the container's log so that progress bars are seen while they are drawn.
 
-A progress bar overwrites its line: each state ends in a carriage return. An engine logs only what a newline ends, so
-a newline is added to each state. It also logs every state, so only some states a second are written."""
+A progress bar overwrites its line: each state ends in a carriage return. The container engine logs only what a newline
+ends, so a newline is added to each state. It also logs every state, so only some states a second are written."""
 
 import os
 import re

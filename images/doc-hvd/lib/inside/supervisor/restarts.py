@@ -46,9 +46,9 @@ def remaining_hosts(
 
 
 def launcher_words(launcher: Sequence[str], job_hosts: Sequence[JobHost]) -> list[str]:
-    """Return the command line `launcher` with `job_hosts` as its hosts (`-H`), and with `-np` set to the sum of their
-    slots. Hosts are given by address, because horovodrun treats a host as remote unless its name resolves to a local
-    address."""
+    """Return the command line `launcher` (the launcher and its flags) with `job_hosts` as its hosts (`-H`), and with
+    `-np` set to the sum of their slots. Hosts are given by address, because horovodrun treats a host as remote unless
+    its name resolves to a local address."""
     hosts = ",".join(f"{job_host.address}:{job_host.slots}" for job_host in job_hosts)
     return with_flag_value(with_flag_value(launcher, "-np", str(total_slots(job_hosts))), "-H", hosts)
 
