@@ -72,8 +72,8 @@ class StreamSender:
         return HostOutcomes(done, failed)
 
     def _spread_at_once(self, parcels: Mapping[str, StreamFiles]) -> HostOutcomes[SendResult]:
-        """Send to all hosts of one batch at the same time, and return their results and errors. Errors in local files
-        are raised.
+        """Send to the hosts of one batch at the same time. `parcels` has the files for each of these hosts, by host
+        name. Return the results and errors by host. Errors in local files are raised.
 
         A stream waits for the slowest of its hosts. So the caller passes at most `most_at_once` hosts: none of them
         may have to wait before it begins to receive."""

@@ -63,7 +63,8 @@ def read_host(job: str, source: JobSource, make_place: Callable[[], Path]) -> Ho
 @dataclass
 class _Part(ABC):
     """One kind of a job's files on a host (its outputs, or what it left in the code folder), and how they are read.
-    `found` collects the result."""
+    `source` says where they are. Each try to read them calls `make_place` for a new, empty staging folder on the
+    controller. `found` collects the result."""
 
     job: str
     source: JobSource

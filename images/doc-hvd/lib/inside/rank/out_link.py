@@ -17,7 +17,7 @@ from inside.protocol import paths
 
 def hold_live(job: str, run: Path = paths.RUN) -> IO[bytes]:
     """Mark `job` as running in this container, by a lock that lasts as long as the returned file is open. The caller
-    has to keep that file. `run` is the folder /run/hvdocker."""
+    has to keep that file. Several ranks of a job may hold the lock at once. `run` is the folder /run/hvdocker."""
     held = _open_lock(run, job)
     fcntl.flock(held, fcntl.LOCK_SH)
     return held

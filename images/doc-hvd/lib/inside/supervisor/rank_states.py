@@ -173,8 +173,8 @@ class RankStates:
         return min(failed, key=self.is_consequence, default=None)
 
     def is_root_failure(self, mark: Mark) -> bool:
-        """Return whether this exit mark is the first failure of the run and is not a consequence of another
-        failure."""
+        """Return whether this exit mark, which was recorded before, is the first failure of the attempt and is not a
+        consequence of another failure."""
         first = self.first_failure()
         if first is None or self.is_consequence(first):
             return False
