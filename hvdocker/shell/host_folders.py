@@ -28,7 +28,8 @@ KEPT_LINE = "hvdocker-kept"
 # a job changed them. Standard input has the listing of the files that are about to be replaced or removed, and $state
 # is the folder with the index. $1 is a file for scratch. Prints KEPT_LINE and how many files were moved.
 KEEP_CHANGED = (
-    'keep_changed() { sort -u > "$1" || return 1; [ -s "$1" ] || return 0; '
+    # Modes of folders begin with 4. A folder is never moved: only files are.
+    'keep_changed() { grep -v \'^//4\' | sort -u > "$1" || return 1; [ -s "$1" ] || return 0; '
     '{ [ ! -e "$state/index" ] || sed 1,2d "$state/index"; } | sort -u | comm -23 "$1" - | '
     "sed 's|^//[^/]*/[^/]*/[^/]*/[^/]*/||' | { count=0; while IFS= read -r path; do "
     '[ -f "$path" ] || [ -h "$path" ] || continue; '
@@ -163,8 +164,10 @@ def list_unreadable(folder: str, names: Iterable[str]) -> Command:
     """Return the command that prints the paths in `folder`, below `names`, that the SSH user cannot read, each ended
     by a NUL byte. It prints nothing if all are readable. Used after `pack_tar`, to read these files in another way."""
     script = (
+        # A link is readable whatever it leads to.
         'cd -- "$1" || exit 1; shift; find "$@" -exec sh -c \'for path do '
-        '[ -h "$path" ] || [ ! -e "$path" ] || [ -r "$path" ] && { [ ! -d "$path" ] || [ -x "$path" ]; } || '
+        '[ ! -h "$path" ] && [ -e "$path" ] || continue; '
+        '[ -r "$path" ] && { [ ! -d "$path" ] || [ -x "$path" ]; } || '
         'printf "%s\\000" "$path"; done\' sh {} + 2>/dev/null; exit 0'
     )
     return shell(script, folder, *names)

@@ -11,7 +11,7 @@ _SKIP_CACHES = "\\( " + " -o ".join(f"-name '{name}'" for name in CACHE_NAMES) +
 _FILES = f"\\( -type f -o -type l \\) {_STAT}"
 _CLOSED = '-type d -exec sh -c \'for dir do [ -r "$dir" ] && [ -x "$dir" ] || printf "%s\\000" "$dir"; done\' sh {} +'
 _LIST = (
-    'TZ=UTC0; export TZ; cd -- "$1" 2>/dev/null || exit 0; '
+    'TZ=UTC0; export TZ; [ -d "$1" ] || exit 0; cd -- "$1" || exit 1; '
     f"{OPEN_OWN}"
     f"open_own 500 code {REPLACED_FOLDER}; "
     "{ cat code.sync/index 2>/dev/null; printf '\\000'; cat code.sync/pending 2>/dev/null; printf '\\000'; "

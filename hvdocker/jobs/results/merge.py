@@ -74,6 +74,9 @@ def merge(job: str, staged: Sequence[tuple[str, Path]], report: FetchedFiles) ->
             lines=strangers[:_MOST_SHOWN],
             fix="fetch into an empty folder",
         )
+    origins = {name: origin for name, (origin, _) in moves.items()}
+    # Before the first move: after an interruption the next fetch has to know these files as the job's.
+    _write_manifest(report.folder, job, {**earlier, **origins})
     for name, (_, path) in moves.items():
         _move(path, report.folder / name, report)
     report.code_files = sum(name.startswith("code/") for name in moves)
@@ -84,7 +87,6 @@ def merge(job: str, staged: Sequence[tuple[str, Path]], report: FetchedFiles) ->
         # This host's version of the file has another name now: a plain one has become a clash, or the reverse.
         if not _is_blocked(report.folder, name):
             (report.folder / name).unlink(missing_ok=True)
-    origins = {name: origin for name, (origin, _) in moves.items()}
     kept = {name: origin for name, origin in earlier.items() if name not in stale}
     _write_manifest(report.folder, job, {**kept, **origins})
 
@@ -218,4 +220,6 @@ def _origin(name: str, told: str | list[str]) -> Origin:
 
 def _write_manifest(folder: Path, job: str, files: Mapping[str, Origin]) -> None:
     text = json.dumps({"job": job, "files": dict(files)}, indent=1)
-    (folder / MANIFEST).write_text(text + "\n", encoding="utf-8")
+    draft = folder / f"{MANIFEST}.part"
+    draft.write_text(text + "\n", encoding="utf-8")
+    draft.replace(folder / MANIFEST)

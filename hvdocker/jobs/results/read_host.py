@@ -206,6 +206,9 @@ class _Code(_Part):
         expected = [file.source for file in self.source.code if not file.is_closed]
         missing = [path for path in expected if not os.path.lexists(place / self.rename(path))]
         if not missing:
+            if came.error and not self.closed():
+                # All names arrived, but tar could not read all contents, such as on a bad disk.
+                raise came.error
             return self.closed()
         command = host_folders.list_existing(self.source.cluster_dir)
         answer = self.source.link.run(command, [_ended(path) for path in missing], timeout_s=None).out

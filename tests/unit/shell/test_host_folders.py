@@ -1,9 +1,11 @@
 """The scripts that touch a host's files, really run, in a folder of the test's own."""
 
 import io
+import os
 import stat
 import subprocess
 import tarfile
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -200,3 +202,19 @@ def test_code_of_another_host_is_open_where_a_container_of_another_user_reads_it
         (tmp_path / name).mkdir()
         run(host_folders.replace_code(str(tmp_path / name), is_shared), packed)
     assert [mode(tmp_path / name / "code" / "x.py") for name in ("own", "open")] == [0o600, 0o644]
+
+
+def test_a_link_to_a_closed_folder_is_readable_and_the_folder_is_not() -> None:
+    # Root reads everything, so somebody else has to look, in a folder that is open to all.
+    looker = {"user": 65534} if os.getuid() == 0 else {}
+    with tempfile.TemporaryDirectory() as name:
+        root = Path(name)
+        root.chmod(0o755)
+        (root / "out" / "closed").mkdir(parents=True)
+        (root / "out" / "latest").symlink_to("closed")
+        (root / "out" / "dangling").symlink_to("nothing")
+        (root / "out" / "closed").chmod(0)
+        argv = host_folders.list_unreadable(name, ["out"]).argv
+        found = subprocess.run(argv, capture_output=True, check=True, **looker).stdout
+        (root / "out" / "closed").chmod(0o700)
+    assert found == b"out/closed\0"

@@ -133,3 +133,14 @@ def test_equal_code_has_an_equal_hash_with_and_without_an_empty_folder(code: Cod
     (code.here / "logs").mkdir()
     assert read_tree(code.here).hash == before.hash
     assert read_tree(code.here).id() != before.id()
+
+
+def test_an_emptied_folder_moves_no_file_of_the_same_name_aside(code: Code) -> None:
+    code.write("data/raw/train/x")
+    code.write("train")
+    code.sync()
+    (code.here / "data/raw/train/x").unlink()
+    code.sync()
+    assert (code.there / "train").read_text() == "x"
+    assert (code.there / "data/raw/train").is_dir()
+    assert list((code.there.parent / "jobs").rglob("*")) == []

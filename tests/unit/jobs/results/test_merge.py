@@ -1,6 +1,7 @@
 """A job's files come home more than once, from hosts that come and go, into folders that may be in use."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -174,3 +175,30 @@ def test_a_clash_of_names_that_are_as_long_as_they_can_be(lab: TwoHosts) -> None
     assert sorted(lab.texts().values()) == ["last", *sorted(f"{name[-1]} of {host}" for host in "ab" for name in long)]
     lab.fetch()
     assert len(lab.names()) == 7
+
+
+class FailingReplace:
+    """Moves one file and then fails, as on a disk that becomes full."""
+
+    def __init__(self) -> None:
+        self.moved = 0
+
+    def __call__(self, path: Path, target: Path) -> Path:
+        if path.name != f"{MANIFEST}.part":
+            self.moved += 1
+            if self.moved > 1:
+                raise OSError(28, "No space left on device")
+        os.replace(path, target)  # noqa: PTH105  # the method is patched
+        return target
+
+
+def test_a_fetch_that_was_interrupted_is_completed_by_the_next(lab: TwoHosts, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("out/first", "out/second"):
+        lab.write("a", name, "fetched")
+    failing = FailingReplace()
+    monkeypatch.setattr(Path, "replace", lambda path, target: failing(path, target))
+    with pytest.raises(OSError, match="No space left"):
+        lab.fetch("a")
+    monkeypatch.undo()
+    lab.fetch("a")
+    assert lab.texts() == {"out/first": "fetched", "out/second": "fetched"}

@@ -116,6 +116,16 @@ def test_a_tar_that_fails_for_another_reason_is_an_error(tmp_path: Path) -> None
     assert texts(tmp_path) == {}
 
 
+def test_a_tar_that_fails_though_every_code_file_arrived_is_an_error(tmp_path: Path) -> None:
+    """Tar fills a file that it cannot read, as on a bad disk, with zeros."""
+    code = (CodeFile("code/model.h5", "code/model.h5"),)
+    host = ClosedHost(archive("code/model.h5"), b"")
+    only_code = JobSource(host, None, "/c", code, "worker")  # type: ignore[arg-type]  # a part of a link
+    with pytest.raises(HvdockerError, match="exit 2"):
+        fetch_job(JOB, [only_code], tmp_path)
+    assert texts(tmp_path) == {}
+
+
 class Cluster:
     """A cluster's folder on this machine, with a job."""
 
