@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from hvdocker.cluster.bring_home import HomeFetch
 from hvdocker.cluster.plan.down import plan_down
+from hvdocker.cluster.plan.unobserved import refuse_workers_beyond_inventory
 from hvdocker.env import Env
 from hvdocker.errors import ExitCode, HostErrors, HvdockerError, UsageProblem
 from hvdocker.events import Event
@@ -134,8 +135,9 @@ def observe_and_plan(
 ) -> ClusterToRemove:
     """Observe the hosts in `links` and plan the removal of the cluster. `lost` are errors of hosts without a link.
 
-    Raises an error if another user owns the cluster, unless `options.is_forced`. Hosts that cannot be observed
-    become errors in the result."""
+    Raises an error if another user owns the cluster, unless `options.is_forced`. Raises UsageProblem if the cluster
+    has outputs in folders that were not observed, unless `options.discards`. Hosts that cannot be observed become
+    errors in the result."""
     from hvdocker.observe.hosts import cluster_state, observe_hosts
 
     inventory = located.inventory
@@ -143,6 +145,8 @@ def observe_and_plan(
     state = cluster_state(inventory, outcomes.done, with_images=False)
     jobs = () if options.discards else unfetched_jobs(located, state)
     refuse_foreign_owner(inventory, state, env.maker().owner, options.is_forced)
+    if not options.discards:
+        refuse_workers_beyond_inventory(inventory, state, located.flag)
     # If the cluster was made for a number of slots, and the observed workers have them all, no other host has a
     # part of it.
     away = () if is_complete(inventory, state) else (*lost, *outcomes.failed.values())

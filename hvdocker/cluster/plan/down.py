@@ -34,7 +34,7 @@ def plan_down(inventory: Inventory, state: ClusterState, unfetched: tuple[str, .
         # Masters first: in a local cluster a master uses the network namespace of its head's worker.
         ("containers", masters),
         ("containers", workers),
-        ("files", _steps_to_remove_folders(inventory, state.hosts)),
+        ("files", _steps_to_remove_folders(state.hosts)),
         ("network", _steps_to_remove_network(inventory, state)),
     )
 
@@ -48,12 +48,9 @@ def _step_to_remove(host: str, container: ContainerSeen) -> RemoveContainer:
     return RemoveContainer(host, container.name, container.id)
 
 
-def _steps_to_remove_folders(inventory: Inventory, hosts: Mapping[str, HostSeen]) -> list[Step]:
-    if inventory.is_local:
-        # Remove the folder of the whole cluster. It may have folders of workers that an earlier `up --local` with
-        # more workers created.
-        found = [(name, host) for name, host in hosts.items() if host.cluster_dir][:1]
-        return [RemoveTree(name, names.cluster_dir(host.home, inventory.cluster)) for name, host in found]
+def _steps_to_remove_folders(hosts: Mapping[str, HostSeen]) -> list[Step]:
+    """Return steps that remove the folders of the observed hosts. Folders beside them stay: nobody looked whether they
+    have outputs that were not fetched."""
     return [RemoveTree(name, host.cluster_dir) for name, host in hosts.items() if host.cluster_dir]
 
 

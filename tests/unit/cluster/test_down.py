@@ -1,0 +1,71 @@
+"""What `down` refuses and plans, for hosts whose state is given."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from hvdocker.cluster.down import ClusterToRemove, DownOptions, observe_and_plan
+from hvdocker.cluster.steps import RemoveContainer, RemoveTree
+from hvdocker.env import Env
+from hvdocker.errors import UsageProblem
+from hvdocker.inventory.locate import Located
+from hvdocker.names import Maker
+from hvdocker.observe import hosts as observing
+from hvdocker.observe.state import ClusterState, ContainerSeen, HostSeen
+from hvdocker.transport.link import HostLink
+from hvdocker.transport.local_link import LocalLink
+from hvdocker.transport.pool import HostOutcomes
+from tests.unit.builders import MAKER, host_seen, inventory, state_of, worker_as_created
+
+
+class Down:
+    """`down` of a cluster whose hosts are observed as `state`."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, folder: Path, text: str, state: ClusterState) -> None:
+        self.env, self.state = Env(cwd=folder), state
+        self.located = Located(inventory(text), folder / "inventory.yaml")
+        self.links: Mapping[str, HostLink] = {name: LocalLink(name) for name in state.hosts}
+        done: HostOutcomes[HostSeen] = HostOutcomes(dict(state.hosts), {})
+        monkeypatch.setattr(observing, "observe_hosts", lambda *words, **more: done)
+        monkeypatch.setattr(observing, "cluster_state", lambda *words, **more: state)
+        monkeypatch.setattr(Env, "maker", lambda env: Maker(MAKER.owner, MAKER.version))
+
+    def plan(self, **options: bool) -> ClusterToRemove:
+        return observe_and_plan(self.env, self.located, self.links, DownOptions(**options), ())
+
+
+def local_state(count: int, observed: int) -> ClusterState:
+    """A local cluster with `count` workers, of which the inventory has the first `observed`."""
+    wanted = inventory(f"local: {count}")
+    workers: tuple[ContainerSeen, ...] = tuple(
+        worker_as_created(wanted, f"w{number}", host_seen(f"w{number}")) for number in range(1, count + 1)
+    )
+    names = [f"w{number}" for number in range(1, observed + 1)]
+    return state_of(*(host_seen(n, containers=workers, cluster_dir=f"/home/me/.hvdocker/lab/{n}") for n in names))
+
+
+def test_a_local_worker_that_the_inventory_lost_is_refused_with_the_number_that_has_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    down = Down(monkeypatch, tmp_path, "local: 2", local_state(count=10, observed=2))
+    with pytest.raises(UsageProblem, match=r"does not have: w3, .*, w9, w10;") as caught:
+        down.plan()
+    assert caught.value.fix and "hvdocker up --local 10 " in caught.value.fix
+
+
+def test_discarded_outputs_of_a_lost_local_worker_are_no_obstacle(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    down = Down(monkeypatch, tmp_path, "local: 2", local_state(count=3, observed=2))
+    steps = list(down.plan(discards=True).plan.steps)
+    assert [step.id for step in steps if isinstance(step, RemoveContainer)] == ["id-w1", "id-w2", "id-w3"]
+    assert [step.path for step in steps if isinstance(step, RemoveTree)] == [
+        "/home/me/.hvdocker/lab/w1",
+        "/home/me/.hvdocker/lab/w2",
+    ]
+
+
+def test_a_whole_local_cluster_is_not_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    down = Down(monkeypatch, tmp_path, "local: 2", local_state(count=2, observed=2))
+    assert not down.plan().plan.is_empty
