@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from hvdocker.cluster.bring_home import HomeFetch
 from hvdocker.cluster.plan.down import plan_down
-from hvdocker.cluster.plan.unobserved import refuse_workers_beyond_inventory
+from hvdocker.cluster.plan.unobserved import refuse_renamed_hosts, refuse_workers_beyond_inventory
 from hvdocker.env import Env
 from hvdocker.errors import ExitCode, HostErrors, HvdockerError, UsageProblem
 from hvdocker.events import Event
@@ -147,6 +147,7 @@ def observe_and_plan(
     refuse_foreign_owner(inventory, state, env.maker().owner, options.is_forced)
     if not options.discards:
         refuse_workers_beyond_inventory(inventory, state, located.flag)
+        refuse_renamed_hosts(inventory, state, located.flag)
     # If the cluster was made for a number of slots, and the observed workers have them all, no other host has a
     # part of it.
     away = () if is_complete(inventory, state) else (*lost, *outcomes.failed.values())

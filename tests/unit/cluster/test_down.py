@@ -1,6 +1,7 @@
 """What `down` refuses and plans, for hosts whose state is given."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -69,3 +70,43 @@ def test_discarded_outputs_of_a_lost_local_worker_are_no_obstacle(
 def test_a_whole_local_cluster_is_not_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     down = Down(monkeypatch, tmp_path, "local: 2", local_state(count=2, observed=2))
     assert not down.plan().plan.is_empty
+
+
+RENAMED = "hosts: [{host: 10.0.0.11, name: a}, {host: 10.0.0.12, name: b}]"
+
+
+def worker_of(name: str, former: str) -> ContainerSeen:
+    """The worker on the host `name`, created when the inventory called the host `former`."""
+    worker = worker_as_created(inventory("hosts: [a, b]"), name, host_seen(name))
+    return replace(worker, labels={**worker.labels, "hvdocker.host": former})
+
+
+def test_a_host_that_got_another_name_is_refused_with_both_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hosts = host_seen("a", containers=(worker_of("a", "10.0.0.11"),)), host_seen("b", containers=(worker_of("b", "b"),))
+    down = Down(monkeypatch, tmp_path, RENAMED, state_of(*hosts))
+    with pytest.raises(UsageProblem, match=r"worker on a was .* the name 10\.0\.0\.11;") as caught:
+        down.plan()
+    assert caught.value.fix == "give the host `name: 10.0.0.11` in the inventory again, then hvdocker down"
+    assert not down.plan(discards=True).plan.is_empty
+
+
+def test_two_hosts_that_swapped_names_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hosts = (host_seen(name, containers=(worker_of(name, other),)) for name, other in ("ab", "ba"))
+    with pytest.raises(UsageProblem, match=r"worker on a was .* the name b;"):
+        Down(monkeypatch, tmp_path, RENAMED, state_of(*hosts)).plan()
+
+
+def test_a_machine_that_the_inventory_names_twice_is_not_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hosts = (host_seen(name, containers=(worker_of("a", "a"),)) for name in "ab")
+    assert not Down(monkeypatch, tmp_path, RENAMED, state_of(*hosts)).plan().plan.is_empty
+
+
+def test_a_renamed_host_with_the_folder_of_an_earlier_version_is_not_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host = host_seen("a", containers=(worker_of("a", "10.0.0.11"),), cluster_dir="/home/a/.hvdocker/lab")
+    assert not Down(monkeypatch, tmp_path, RENAMED, state_of(host)).plan().plan.is_empty
