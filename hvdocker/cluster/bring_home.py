@@ -58,7 +58,7 @@ class HomeFetch:
         if self._excess_bytes:
             raise _too_large(self._excess_bytes, unfetched_code(self.located, self._code), self.located.flag)
         for _ in range(3):
-            left = find_code(self.session, self.state)
+            left = find_code(self.session.links, self.state)
             jobs = [job for job in unfetched_code(self.located, left) if not self._is_home(job, left)]
             if not jobs:
                 return
@@ -70,7 +70,7 @@ class HomeFetch:
 
     @cached_property
     def _code(self) -> dict[str, HostCode]:
-        return find_code(self.session, self.state)
+        return find_code(self.session.links, self.state)
 
     @cached_property
     def _excess_bytes(self) -> int:

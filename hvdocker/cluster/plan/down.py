@@ -9,13 +9,15 @@ from collections.abc import Mapping
 from hvdocker import names
 from hvdocker.cluster.steps import RemoveContainer, RemoveNetwork, RemoveTree
 from hvdocker.inventory.inventory import Inventory
+from hvdocker.jobs.results.code_files import NO_JOB
 from hvdocker.jobs.steps import FetchJobs, StopJob
 from hvdocker.observe.state import ClusterState, ContainerSeen, HostSeen
 from hvdocker.plan.plan import CONTROLLER, Plan, Step, plan_of
 
 
 def plan_down(inventory: Inventory, state: ClusterState, unfetched: tuple[str, ...]) -> Plan:
-    """Return the plan of `down`. `unfetched` are the jobs whose files are to be fetched before the removal."""
+    """Return the plan of `down`. `unfetched` are the jobs whose files are to be fetched before the removal. NO_JOB
+    among them means files in the code folders that belong to no job."""
     seen_ids: set[str] = set()
     masters: list[Step] = []
     workers: list[Step] = []
@@ -30,7 +32,7 @@ def plan_down(inventory: Inventory, state: ClusterState, unfetched: tuple[str, .
         "down",
         inventory.cluster,
         ("jobs", _steps_to_stop_jobs(state)),
-        ("fetch", [FetchJobs(CONTROLLER, unfetched)] if unfetched else []),
+        ("fetch", [FetchJobs(CONTROLLER, tuple(filter(None, unfetched)), NO_JOB in unfetched)] if unfetched else []),
         # Masters first: in a local cluster a master uses the network namespace of its head's worker.
         ("containers", masters),
         ("containers", workers),

@@ -6,18 +6,22 @@ from pathlib import Path
 
 import pytest
 
-from hvdocker.cluster.down import ClusterToRemove, DownOptions, observe_and_plan
+from hvdocker.cluster.down import ClusterToRemove, DownOptions, fetch_and_remove, observe_and_plan
 from hvdocker.cluster.steps import RemoveContainer, RemoveTree
 from hvdocker.env import Env
 from hvdocker.errors import UsageProblem
 from hvdocker.inventory.locate import Located
+from hvdocker.jobs.steps import FetchJobs
+from hvdocker.locks.held_locks import HeldLocks
 from hvdocker.names import Maker
 from hvdocker.observe import hosts as observing
 from hvdocker.observe.state import ClusterState, ContainerSeen, HostSeen
+from hvdocker.plan.plan import CONTROLLER
 from hvdocker.transport.link import HostLink
 from hvdocker.transport.local_link import LocalLink
 from hvdocker.transport.pool import HostOutcomes
-from tests.unit.builders import MAKER, host_seen, inventory, state_of, worker_as_created
+from hvdocker.transport.session import Session
+from tests.unit.builders import MAKER, host_seen, inventory, master, state_of, worker_as_created
 
 
 class Down:
@@ -110,3 +114,40 @@ def test_a_renamed_host_with_the_folder_of_an_earlier_version_is_not_refused(
 ) -> None:
     host = host_seen("a", containers=(worker_of("a", "10.0.0.11"),), cluster_dir="/home/a/.hvdocker/lab")
     assert not Down(monkeypatch, tmp_path, RENAMED, state_of(host)).plan().plan.is_empty
+
+
+def host_with_code(folder: Path, files: dict[str, str]) -> ClusterState:
+    """A host whose folder has these files: a folder of this machine, reached without SSH."""
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return state_of(host_seen("a", cluster_dir=str(folder)))
+
+
+@pytest.mark.parametrize(
+    ("files", "fetch"),
+    [
+        (("jobs/train-abcd/job.json", "code/model.h5"), FetchJobs(CONTROLLER, ("train-abcd",))),
+        (("code/by-hand.txt",), FetchJobs(CONTROLLER, (), has_other_files=True)),
+    ],
+)
+def test_a_dry_run_names_what_lies_in_the_code_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: tuple[str, ...], fetch: FetchJobs
+) -> None:
+    state = host_with_code(tmp_path / "host", dict.fromkeys(files, "{}"))
+    down = Down(monkeypatch, tmp_path, "hosts: [a]", state)
+    assert fetch in down.plan(is_dry_run=True).plan.steps
+    assert not any(isinstance(step, FetchJobs) for step in down.plan(is_dry_run=True, discards=True).plan.steps)
+
+
+def test_a_folder_that_cannot_be_written_is_found_before_jobs_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = master("train-abcd", "{}")
+    down = Down(monkeypatch, tmp_path, "hosts: [a]", state_of(host_seen("a", containers=(job,))))
+    (tmp_path / ".hvdocker").write_text("a file where the folder has to be")
+    # No links: a step that reached a host would fail with a KeyError.
+    session = Session({}, {})
+    with pytest.raises(UsageProblem, match="cannot be written"):
+        fetch_and_remove(down.env, down.located, session, down.plan(), HeldLocks.__new__(HeldLocks))
