@@ -61,13 +61,13 @@ class HomeFetch:
         if self._excess_bytes:
             raise self._too_large()
         for _ in range(3):
-            left = find_code(self.session, self.state)
+            left = find_code(self.session.links, self.state)
             jobs = self._not_home(left)
             if not jobs:
                 return
             for job in jobs:
                 self._fetch(job, left)
-        jobs = self._not_home(find_code(self.session, self.state))
+        jobs = self._not_home(find_code(self.session.links, self.state))
         if not jobs:
             return
         raise HvdockerError(
@@ -78,7 +78,7 @@ class HomeFetch:
 
     @cached_property
     def _code(self) -> dict[str, HostCode]:
-        return find_code(self.session, self.state)
+        return find_code(self.session.links, self.state)
 
     @cached_property
     def _excess_bytes(self) -> int:

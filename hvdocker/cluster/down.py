@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING
 
 from hvdocker.cluster.bring_home import HomeFetch
 from hvdocker.cluster.plan.down import plan_down
+from hvdocker.cluster.plan.unobserved import refuse_renamed_hosts, refuse_workers_beyond_inventory
 from hvdocker.env import Env
 from hvdocker.errors import ExitCode, HostErrors, HvdockerError, UsageProblem
 from hvdocker.events import Event
 from hvdocker.inventory.locate import Located
 from hvdocker.inventory.state_folder import check_state_is_writable, forget, former_hosts, former_note
-from hvdocker.jobs.results.fetch_marks import unfetched_jobs
+from hvdocker.jobs.fetch import find_code
+from hvdocker.jobs.results.fetch_marks import unfetched_code, unfetched_jobs
 from hvdocker.locks.lock import clear_dead_locks
 from hvdocker.locks.owner import refuse_foreign_owner
 from hvdocker.observe.state import ClusterState, HostSeen
@@ -134,19 +136,35 @@ def observe_and_plan(
 ) -> ClusterToRemove:
     """Observe the hosts in `links` and plan the removal of the cluster. `lost` are errors of hosts without a link.
 
-    Raises an error if another user owns the cluster, unless `options.is_forced`. Hosts that cannot be observed
-    become errors in the result."""
+    Raises an error if another user owns the cluster, unless `options.is_forced`. Raises UsageProblem if the cluster
+    has outputs in folders that were not observed, unless `options.discards`. Hosts that cannot be observed become
+    errors in the result."""
     from hvdocker.observe.hosts import cluster_state, observe_hosts
 
     inventory = located.inventory
     outcomes = observe_hosts(inventory, links, without_gpus=links)
     state = cluster_state(inventory, outcomes.done, with_images=False)
-    jobs = () if options.discards else unfetched_jobs(located, state)
     refuse_foreign_owner(inventory, state, env.maker().owner, options.is_forced)
+    if not options.discards:
+        refuse_workers_beyond_inventory(inventory, state, located.flag)
+        refuse_renamed_hosts(inventory, state, located.flag)
+    jobs = () if options.discards else _jobs_to_fetch(located, links, state, options.is_dry_run)
     # If the cluster was made for a number of slots, and the observed workers have them all, no other host has a
     # part of it.
     away = () if is_complete(inventory, state) else (*lost, *outcomes.failed.values())
     return ClusterToRemove(state, plan_down(inventory, state, jobs), away, options.discards)
+
+
+def _jobs_to_fetch(
+    located: Located, links: Mapping[str, HostLink], state: ClusterState, with_code: bool
+) -> tuple[str, ...]:
+    """Return the jobs whose outputs or logs were not fetched yet.
+
+    `with_code`: also jobs with files in the code folders that were not fetched, and NO_JOB for such files of no job.
+    That is for a dry run and its script. Otherwise `fetch_and_remove` lists the code folders after the jobs ended."""
+    jobs = unfetched_jobs(located, state)
+    code = unfetched_code(located, find_code(links, state)) if with_code else ()
+    return tuple(dict.fromkeys((*jobs, *code)))
 
 
 def _take_down(
@@ -172,7 +190,8 @@ def fetch_and_remove(
     removal are in the report."""
     from hvdocker.plan.apply import Context, apply, apply_all
 
-    if any(stage.name == "fetch" for stage in seen.plan.stages):
+    # Also if no job is to be fetched: files in the code folders are found only after the jobs have ended.
+    if not seen.discards:
         check_state_is_writable(located)
     report = seen.report()
     home = HomeFetch(env, located, session, seen.state, report.fetched)

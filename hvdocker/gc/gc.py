@@ -94,10 +94,10 @@ def _find_unused(
     links = dict(list(session.links.items())[: 1 if is_local else None])
     seen = see_leftovers(links, options.with_images, clears=not options.is_dry_run)
     mine = _removable_runs(env, seen.done, options)
-    runs = {run.cluster: _look_at_run(env, located, session.links, run, options) for run in mine}
+    runs = _look_at_runs(env, located, session.links, mine, options)
     owner = None if options.is_forced else env.maker().owner
     is_whole = not session.failed and not seen.failed
-    rest = plan_other_leftovers(located.inventory.cluster, seen.done, list(runs), owner, is_whole)
+    rest = plan_other_leftovers(located.inventory.cluster, seen.done, [run.cluster for run in mine], owner, is_whole)
     return _Unused(runs, rest, (*lost, *seen.failed.values()))
 
 
@@ -115,11 +115,21 @@ def _removable_runs(env: Env, found: Mapping[str, HostLeftovers], options: GcOpt
     return mine
 
 
-def _look_at_run(
-    env: Env, located: Located, links: Mapping[str, HostLink], run: DeadRun, options: GcOptions
-) -> tuple[Located, ClusterToRemove]:
-    own = named(env, located, run.cluster)
-    return own, observe_and_plan(env, own, links, DownOptions(discards=options.discards, is_forced=True), ())
+def _look_at_runs(
+    env: Env, located: Located, links: Mapping[str, HostLink], runs: list[DeadRun], options: GcOptions
+) -> dict[str, tuple[Located, ClusterToRemove]]:
+    """Return, by cluster name, each dead run with its own inventory and the plan that removes it.
+
+    A run with outputs in folders that the inventory does not lead to is left alone, and reported to the listener."""
+    found = {}
+    for run in runs:
+        own = named(env, located, run.cluster)
+        down_options = DownOptions(discards=options.discards, is_forced=True)
+        try:
+            found[run.cluster] = own, observe_and_plan(env, own, links, down_options, ())
+        except UsageProblem as error:
+            env.listener(Event("note", f"left alone: {run.cluster}: {error.what} ({error.fix})"))
+    return found
 
 
 def _confirmed(env: Env, found: _Unused, options: GcOptions) -> _Unused:

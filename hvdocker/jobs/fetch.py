@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from hvdocker.jobs.results.code_files import HostCode
     from hvdocker.jobs.results.merge import FetchedFiles
     from hvdocker.jobs.results.read_host import JobSource
+    from hvdocker.transport.link import HostLink
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ def fetch(env: Env, located: Located, wanted: str | None, target: Path | None) -
         if target is None:
             check_state_is_writable(located)
         before = marked_into(located, job, folder)
-        code = find_code(session, observed.state)
+        code = find_code(session.links, observed.state)
         fetched = fetch_job_files(located, session, observed.state, job, folder, code)
         is_running = any(master.job == job for master in observed.state.running_jobs())
         if not is_running:
@@ -101,15 +102,15 @@ def _no_files_left(found: FoundJob) -> UsageProblem:
     return UsageProblem(what, fix=f"it lies here: {found.local.folder}" if found.local else None)
 
 
-def find_code(session: Session, state: ClusterState) -> dict[str, HostCode]:
-    """Return, by host, the files that jobs left in the code folders of the observed hosts (`state`). Raises if a host
-    does not answer."""
+def find_code(links: Mapping[str, HostLink], state: ClusterState) -> dict[str, HostCode]:
+    """Return, by host, the files that jobs left in the code folders of the observed hosts (`state`). `links` has a link
+    to each of them. Raises if a host does not answer."""
     from hvdocker.jobs.results.fetch_files import read_code
     from hvdocker.transport.pool import for_each_host
 
     running = {master.job for master in state.running_jobs()}
     folders = {name: seen.cluster_dir for name, seen in state.hosts.items() if seen.cluster_dir}
-    outcomes = for_each_host(folders, lambda host: read_code(session.links[host], folders[host], running))
+    outcomes = for_each_host(folders, lambda host: read_code(links[host], folders[host], running))
     return dict(outcomes.or_raise("the code folders could not be looked at"))
 
 

@@ -164,7 +164,7 @@ def remove_secrets(env: Env, located: Located, links: Mapping[str, HostLink], st
 def _fetch_last_logs(env: Env, located: Located, links: Mapping[str, HostLink], state: ClusterState, job: str) -> None:
     folder = located.jobs / job
     session = Session(dict(links), {})
-    fetched = fetch_job_files(located, session, state, job, folder, find_code(session, state))
+    fetched = fetch_job_files(located, session, state, job, folder, find_code(session.links, state))
     if fetched.hosts:
         came = ", ".join(fetched.hosts)
         env.listener(Event("note", f"what {came} had of the job is in {folder}, last words in its logs/"))

@@ -20,9 +20,15 @@ class StopJob(Step):
 
 @dataclass(frozen=True)
 class FetchJobs(Step):
-    """Fetch outputs and logs of the jobs with these ids to the controller."""
+    """Fetch outputs and logs of the jobs with these ids to the controller.
+
+    `has_other_files`: the code folders have files that belong to no job, and these are to be fetched too. Only a dry
+    run looks at the code folders so early. `down` fetches what is there after the jobs have ended."""
 
     jobs: tuple[str, ...]
+    has_other_files: bool = False
 
     def describe(self) -> str:
-        return f"bring home outputs and logs of {', '.join(self.jobs)}"
+        what = [f"outputs and logs of {', '.join(self.jobs)}"] if self.jobs else []
+        what += ["files of no job in the code folder"] if self.has_other_files else []
+        return f"bring home {' and '.join(what)}"

@@ -298,8 +298,13 @@ def _empty_secrets(writer: ScriptWriter, step: OverwriteSecrets, trust: Any) -> 
 
 
 def _fetch(writer: ScriptWriter, step: FetchJobs, trust: Any) -> Iterator[str]:
+    """Yield the lines that fetch the jobs. Files of no job are fetched by `down` alone: with such files, the script
+    ends here, before it removes anything. `writer` and `trust` are not used."""
     for job in step.jobs:
         yield shlex.join(("hvdocker", "fetch", job))
+    if step.has_other_files:
+        text = "nothing was removed: the code folder has files of no job, and only `hvdocker down` brings them home"
+        yield f"printf '%s\\n' {shlex.quote(text)} >&2; exit 1"
 
 
 def _remove_tree(writer: ScriptWriter, step: steps.RemoveTree, trust: Any) -> Iterator[str]:

@@ -9,13 +9,15 @@ from collections.abc import Mapping
 from hvdocker import names
 from hvdocker.cluster.steps import RemoveContainer, RemoveNetwork, RemoveTree
 from hvdocker.inventory.inventory import Inventory
+from hvdocker.jobs.results.code_files import NO_JOB
 from hvdocker.jobs.steps import FetchJobs, StopJob
 from hvdocker.observe.state import ClusterState, ContainerSeen, HostSeen
 from hvdocker.plan.plan import CONTROLLER, Plan, Step, plan_of
 
 
 def plan_down(inventory: Inventory, state: ClusterState, unfetched: tuple[str, ...]) -> Plan:
-    """Return the plan of `down`. `unfetched` are the jobs whose files are to be fetched before the removal."""
+    """Return the plan of `down`. `unfetched` are the jobs whose files are to be fetched before the removal. NO_JOB
+    among them means files in the code folders that belong to no job."""
     seen_ids: set[str] = set()
     masters: list[Step] = []
     workers: list[Step] = []
@@ -30,11 +32,11 @@ def plan_down(inventory: Inventory, state: ClusterState, unfetched: tuple[str, .
         "down",
         inventory.cluster,
         ("jobs", _steps_to_stop_jobs(state)),
-        ("fetch", [FetchJobs(CONTROLLER, unfetched)] if unfetched else []),
+        ("fetch", [FetchJobs(CONTROLLER, tuple(filter(None, unfetched)), NO_JOB in unfetched)] if unfetched else []),
         # Masters first: in a local cluster a master uses the network namespace of its head's worker.
         ("containers", masters),
         ("containers", workers),
-        ("files", _steps_to_remove_folders(inventory, state.hosts)),
+        ("files", _steps_to_remove_folders(state.hosts)),
         ("network", _steps_to_remove_network(inventory, state)),
     )
 
@@ -48,12 +50,9 @@ def _step_to_remove(host: str, container: ContainerSeen) -> RemoveContainer:
     return RemoveContainer(host, container.name, container.id)
 
 
-def _steps_to_remove_folders(inventory: Inventory, hosts: Mapping[str, HostSeen]) -> list[Step]:
-    if inventory.is_local:
-        # Remove the folder of the whole cluster. It may have folders of workers that an earlier `up --local` with
-        # more workers created.
-        found = [(name, host) for name, host in hosts.items() if host.cluster_dir][:1]
-        return [RemoveTree(name, names.cluster_dir(host.home, inventory.cluster)) for name, host in found]
+def _steps_to_remove_folders(hosts: Mapping[str, HostSeen]) -> list[Step]:
+    """Return steps that remove the folders of the observed hosts. Folders beside them stay: nobody looked whether they
+    have outputs that were not fetched."""
     return [RemoveTree(name, host.cluster_dir) for name, host in hosts.items() if host.cluster_dir]
 
 

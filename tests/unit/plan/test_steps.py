@@ -85,6 +85,11 @@ TRUST = Trust("lab", 1, (ClusterMember("a", "10.0.0.11", "hvd"),), new_host_keys
         ),
         (StopJob("a", "train-abcd", "id"), "stop train-abcd, which is running"),
         (FetchJobs(CONTROLLER, ("x", "y")), "bring home outputs and logs of x, y"),
+        (
+            FetchJobs(CONTROLLER, ("x",), has_other_files=True),
+            "bring home outputs and logs of x and files of no job in the code folder",
+        ),
+        (FetchJobs(CONTROLLER, (), has_other_files=True), "bring home files of no job in the code folder"),
         (steps.RemoveTree("a", "/there"), "remove /there"),
         (steps.RemoveNetwork(CONTROLLER, "n"), "remove the network n"),
         (RemoveImage("a", "i:1", "unused", 2 << 30), "remove the image i:1 (2.0 GB, unused)"),

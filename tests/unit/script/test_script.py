@@ -1,5 +1,7 @@
 """A plan written out as a script, really run; ssh, docker and ssh-keygen are stand-ins that write down."""
 
+import os
+import subprocess
 import tarfile
 from dataclasses import replace
 from itertools import pairwise
@@ -17,6 +19,7 @@ from hvdocker.images.requirements import Requirements, Wheel
 from hvdocker.images.steps import BuildLayer
 from hvdocker.inventory.inventory import Inventory
 from hvdocker.jobs.capsule.capsule import PATCH_MAX_BYTES_ON_ALL_HOSTS, Capsule, CapsuleFiles
+from hvdocker.jobs.results.code_files import NO_JOB
 from hvdocker.observe.state import ClusterState, HostSeen
 from hvdocker.placement.host_plan import HostPlan
 from hvdocker.plan.plan import Plan, Stage
@@ -35,7 +38,7 @@ from tests.unit.builders import (
     master,
     state_of,
 )
-from tests.unit.script.script_run import ScriptOptions, ScriptRun
+from tests.unit.script.script_run import STAND_INS, ScriptOptions, ScriptRun
 
 LAB = inventory("hosts: [a, {host: b, ssh: {user: root, port: 2222}}]")
 WORKER = "hvdocker-lab-worker"
@@ -241,6 +244,19 @@ def test_docker_through_sudo_where_the_socket_is_denied(tmp_path: Path) -> None:
     )
     assert "on_a 'sudo -n docker rm -f -v hvdocker-lab-worker'" in text
     assert "on_b 'docker rm -f -v hvdocker-lab-worker'" in text
+
+
+def test_down_by_hand_removes_nothing_while_the_code_folder_has_files_of_no_job(tmp_path: Path) -> None:
+    folder = tmp_path / ".hvdocker" / "lab" / "a"
+    folder.mkdir(parents=True)
+    state = state_of(host_seen("a", cluster_dir=str(folder)))
+    text = script_of(plan_down(LAB, state, ("train-abcd", NO_JOB)), LAB, assets.ssh_config_template())
+    assert text.index("hvdocker fetch train-abcd") < text.index("exit 1") < text.index("remove " + str(folder))
+    (tmp_path / "log").mkdir()
+    searched = {**os.environ, "PATH": f"{STAND_INS}:{os.environ['PATH']}", "LOG": str(tmp_path / "log")}
+    done = subprocess.run(["bash"], input=text, env=searched, capture_output=True, encoding="utf-8", check=False)
+    assert done.returncode == 1 and "files of no job" in done.stderr
+    assert folder.is_dir()
 
 
 @pytest.mark.parametrize("names", [("gpu-1", "gpu.1"), ("gpu_1", "gpu-1"), ("this_machine", "b")])

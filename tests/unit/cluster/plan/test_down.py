@@ -63,7 +63,8 @@ def test_a_local_cluster_shares_an_engine_and_has_a_network() -> None:
             RemoveContainer("w2", "hvdocker-lab-worker-w2", "id-w2"),
         )),
         Stage("files", (
-            RemoveTree("w1", "/home/me/.hvdocker/lab"),
+            RemoveTree("w1", "/home/me/.hvdocker/lab/w1"),
+            RemoveTree("w2", "/home/me/.hvdocker/lab/w2"),
         )),
         Stage("network", (RemoveNetwork(CONTROLLER, "hvdocker-lab"),)),
     ))  # fmt: skip
