@@ -35,6 +35,23 @@ KEEP_CHANGED = (
     'mkdir -p -- "$kept/${path%/*}" && mv -f -- "$path" "$kept/$path" || exit 1; count=$((count + 1)); done; '
     f'[ "$count" -eq 0 ] || echo "{KEPT_LINE} $count"; }}; }}; '
 )
+# Moves unpacked code into the code folder, the current folder. $0 has the code; the arguments are its folders. A new
+# folder is moved as a whole; in an existing folder, new files replace old ones. An empty folder has no file that
+# could fail to arrive, so what is in its way is looked for.
+RENAME = (
+    'for dir do from=$0/$dir; [ -d "$from" ] || continue; '
+    'if [ ! -e "$dir" ]; then mv -- "$from" "$dir" || exit 255; continue; fi; '
+    '[ -d "$dir" ] || { printf "a file is where a folder has to be: %s\\n" "$dir" >&2; exit 255; }; '
+    'find "$from/." ! -name . -prune ! -type d -exec sh -c \'exec mv -f -- "$@" "$0"\' "$dir/" {} + '
+    "|| exit 255; done"
+)
+# Moves what is in the way of new code from the code folder, the current folder, to the folder $kept. $0 has the new code;
+# the arguments are its paths, folders before what is in them. A folder is not in the way of a folder.
+_MOVE_ASIDE = (
+    'for path do [ -e "$path" ] || [ -h "$path" ] || continue; '
+    '[ -d "$path" ] && [ ! -h "$path" ] && [ -d "$0/$path" ] && [ ! -h "$0/$path" ] && continue; '
+    'mkdir -p -- "$kept/${path%/*}" && mv -f -- "$path" "$kept/$path" || exit 255; done'
+)
 
 
 def make_folders(root: str, paths: Iterable[str], is_shared: bool = False) -> Command:
@@ -114,17 +131,25 @@ def replace_code(folder: str, is_shared: bool = False) -> Command:
     """Return the command that replaces the code of an earlier sync, and the index (the list of the files as the sync
     left them), by a tar stream from standard input. It is used for a host that joins a running job: the stream has the
     CODE_PATHS of another host. `folder` is the cluster's folder. With `is_shared` the code is made readable by all,
-    for a container whose user is not the SSH user. Files that a job made or changed move to REPLACED_FOLDER."""
+    for a container whose user is not the SSH user.
+
+    Files that a job made stay in the code folder: a rank that starts again on this host looks for its checkpoint
+    there. Only files that the stream replaces, and files of the earlier sync that a job changed, move to
+    REPLACED_FOLDER. A stream that breaks off changes nothing."""
     script = (
-        f'{KEEP_CHANGED}umask 022; cd -- "$1" && mkdir -p code code.sync || exit 1; '
-        f"state=$PWD/code.sync; kept=$PWD/{REPLACED_FOLDER}/join.$(date +%s).$$; TZ=UTC0; export TZ; "
-        "(cd code && find . \\( -type f -o -type l \\) -exec stat -c //%f/%s/%y/%z/%n {} + | "
-        'keep_changed "$state/now") || exit 1; '
-        "[ ! -s code.sync/paths ] || (cd code && xargs -0 rm -f -- < ../code.sync/paths); "
-        "rm -rf code.sync; tar -xf - || exit 1; "
-        '[ -z "$2" ] || chmod -R a+rX code'
+        f'{KEEP_CHANGED}umask 022; cd -- "$1" || exit 1; state=$PWD/code.sync; in=$state/in.joining; new=$in/code; '
+        f"kept=$PWD/{REPLACED_FOLDER}/join.$(date +%s).$$; TZ=UTC0; export TZ kept; "
+        'rm -rf -- "$in" && mkdir -p -- code "$new" && tar -xf - -C "$in" || exit 1; '
+        '[ -z "$2" ] || chmod -R a+rX "$new" || exit 1; '
+        '(cd -- "$new" && find . -print0 > ../all && find . -type d -print0 > ../folders) && cd code || exit 1; '
+        'if [ -s "$state/paths" ]; then '
+        'xargs -0 stat -c //%f/%s/%y/%z/%n < "$state/paths" 2>/dev/null | keep_changed "$in/now" || exit 1; '
+        'xargs -0 rm -f -- < "$state/paths" 2>/dev/null; fi; '
+        'xargs -0 sh -c "$3" "$new" < "$in/all" && xargs -0 sh -c "$4" "$new" < "$in/folders" || exit 1; '
+        'rm -f -- "$state/index" "$state/paths" "$state/pending"; '
+        '[ ! -d "$new.sync" ] || mv -f -- "$new.sync"/* "$state/" || exit 1; rm -rf -- "$in"'
     )
-    return shell(script, folder, "shared" if is_shared else "")
+    return shell(script, folder, "shared" if is_shared else "", _MOVE_ASIDE, RENAME)
 
 
 # Exit status 1 of GNU tar is not an error: it means that a file changed meanwhile, which is normal in the folder

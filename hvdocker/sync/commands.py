@@ -24,7 +24,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hvdocker.shell.command import Command, command, shell
-from hvdocker.shell.host_folders import KEEP_CHANGED, OPEN_OWN, REPLACED_FOLDER
+from hvdocker.shell.host_folders import KEEP_CHANGED, OPEN_OWN, RENAME, REPLACED_FOLDER
 from hvdocker.sync.codec import Codec
 
 STREAM_COMPLETE = "meta/done"
@@ -100,15 +100,6 @@ _UNLINK = 'for dir do [ ! -h "$dir" ] || rm -f -- "$dir" || exit 255; done'
 _REMOVE = (
     'for path do shift; [ -d "$path" ] && [ ! -h "$path" ] || set -- "$@" "$path"; done; '
     '[ $# -eq 0 ] || rm -f -- "$@" || exit 255'
-)
-# Moves a new folder as a whole; in an existing folder, new files replace old ones. An empty folder has no file that
-# could fail to arrive, so what is in its way is looked for.
-_RENAME = (
-    'for dir do from=$0/$dir; [ -d "$from" ] || continue; '
-    'if [ ! -e "$dir" ]; then mv -- "$from" "$dir" || exit 255; continue; fi; '
-    '[ -d "$dir" ] || { printf "a file is where a folder has to be: %s\\n" "$dir" >&2; exit 255; }; '
-    'find "$from/." ! -name . -prune ! -type d -exec sh -c \'exec mv -f -- "$@" "$0"\' "$dir/" {} + '
-    "|| exit 255; done"
 )
 # Links come first: files would be looked for through a link whose path has to be a folder. A listing has lines, so a
 # file with a newline in its name is moved whether it was changed or not.
@@ -230,7 +221,7 @@ def receive_and_commit(stage: SyncFolder, codec: Codec, is_first: bool, commit: 
         keep=_KEEP,
     )
     script = f"{_VARIABLES}{_LIST}{OPEN_OWN}{KEEP_CHANGED}{_unpack(codec, is_first)}{steps}"
-    return shell(script, *stage.arguments, commit.tree_id, commit.base, _UNLINK, _REMOVE, _RENAME, stage.replaced)
+    return shell(script, *stage.arguments, commit.tree_id, commit.base, _UNLINK, _REMOVE, RENAME, stage.replaced)
 
 
 def rewrite_index(stage: SyncFolder) -> Command:
