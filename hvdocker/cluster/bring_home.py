@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hvdocker.env import Env
@@ -80,6 +82,13 @@ class HomeFetch:
         size = sum(file.size_bytes for left in self._code.values() for job in jobs for file in left.of(job))
         return size if size > MOST_CODE_BYTES else 0
 
+    @cached_property
+    def _folder_without_job(self) -> Path:
+        """The folder for files that belong to no job. It has the time in its name, because a later cluster may have
+        the same name and files of the same names."""
+        time = datetime.fromtimestamp(self.env.now(), timezone.utc).strftime("%Y%m%dT%H%M%SZ")
+        return self.located.state / "no-job" / f"{self.located.inventory.cluster}-{time}"
+
     def _fetch(self, job: str, code: Mapping[str, HostCode]) -> None:
         located = self.located
         if job:
@@ -88,8 +97,8 @@ class HomeFetch:
             fetched = fetch_job_files(located, self.session, self.state, job, folder, code)
             mark_fetched(located, job, before.with_fetched(fetched))
         else:
-            folder = located.state / "no-job" / located.inventory.cluster
-            fetched = fetch_code_without_job(self.session, self.state, located.inventory.cluster, folder, code)
+            cluster = located.inventory.cluster
+            fetched = fetch_code_without_job(self.session, self.state, cluster, self._folder_without_job, code)
         if job in self.fetched:
             fetched.code_files += self.fetched[job].code_files
         self.fetched[job] = fetched

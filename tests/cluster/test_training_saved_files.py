@@ -80,7 +80,7 @@ def test_a_sync_destroys_nothing_that_a_job_wrote(site: LabCluster) -> None:
 def test_files_that_were_written_without_a_job_come_home_by_down(site: LabCluster) -> None:
     site.run("exec", "--", "sh", "-c", "echo by hand > by-hand.txt")
     site.run("down")
-    home = site.folder / ".hvdocker" / "no-job" / site.cluster / "code" / "by-hand.txt"
+    [home] = (site.folder / ".hvdocker" / "no-job").glob(f"{site.cluster}-*/code/by-hand.txt")
     assert home.read_text() == "by hand\n"
 
 

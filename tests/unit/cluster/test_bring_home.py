@@ -34,9 +34,9 @@ class Host:
         path.write_text(text)
         return path
 
-    def home(self) -> HomeFetch:
+    def home(self, now: float = 0) -> HomeFetch:
         session = Session({"a": LocalLink("a")}, {})
-        return HomeFetch(Env(cwd=self.root), self.located, session, self.state, {})
+        return HomeFetch(Env(cwd=self.root, now=lambda: now), self.located, session, self.state, {})
 
     def text(self, name: str) -> str:
         return (self.located.state / name).read_text()
@@ -76,7 +76,17 @@ def test_without_a_job_it_comes_home_as_well(tmp_path: Path) -> None:
     host = Host(tmp_path, jobs=())
     host.write("code/by-hand.txt", "by exec")
     host.home().fetch_code_left()
-    assert host.text(f"no-job/{host.located.inventory.cluster}/code/by-hand.txt") == "by exec"
+    assert host.text(f"no-job/{host.located.inventory.cluster}-19700101T000000Z/code/by-hand.txt") == "by exec"
+
+
+def test_the_next_cluster_of_the_same_name_does_not_overwrite_files_of_no_job(tmp_path: Path) -> None:
+    host = Host(tmp_path, jobs=())
+    for now, text in enumerate(("first", "second")):
+        host.write("code/by-hand.txt", text)
+        host.home(now).fetch_code_left()
+    cluster = host.located.inventory.cluster
+    homes = [f"no-job/{cluster}-19700101T00000{now}Z/code/by-hand.txt" for now in (0, 1)]
+    assert [host.text(home) for home in homes] == ["first", "second"]
 
 
 def test_too_much_is_refused_with_the_command_that_brings_it_and_outputs_come(
