@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -54,20 +55,25 @@ class HomeFetch:
     def fetch_code_left(self) -> None:
         """Fetch what is left in the code folders and did not come home with a job.
 
-        The folders are listed again until all came home, up to three times. So a file is fetched too if a job was
-        still writing it while the job was fetched. Raises an error if the files are larger than MOST_CODE_BYTES, or
-        if they still change after the third time."""
+        The folders are listed again until all came home; files are fetched up to three times. So a file is fetched too
+        if a job was still writing it while the job was fetched. Raises an error if the files are larger than
+        MOST_CODE_BYTES, or if they have changed even since the third time."""
         if self._excess_bytes:
-            raise _too_large(self._excess_bytes, unfetched_code(self.located, self._code), self.located.flag)
+            raise self._too_large()
         for _ in range(3):
             left = find_code(self.session, self.state)
-            jobs = [job for job in unfetched_code(self.located, left) if not self._is_home(job, left)]
+            jobs = self._not_home(left)
             if not jobs:
                 return
             for job in jobs:
                 self._fetch(job, left)
+        jobs = self._not_home(find_code(self.session, self.state))
+        if not jobs:
+            return
         raise HvdockerError(
-            "files in the code folder change all the time", lines=jobs, fix="end what writes there (hvdocker exec)"
+            "files in the code folder change all the time",
+            lines=[job or "files of no job" for job in jobs],
+            fix="end what writes there (hvdocker exec)",
         )
 
     @cached_property
@@ -105,6 +111,11 @@ class HomeFetch:
         if error := fetched.incomplete_error:
             raise error
 
+    def _not_home(self, left: Mapping[str, HostCode]) -> list[str]:
+        """Return the jobs with files in the code folders that did not come home as they are now. Files of no job are
+        under the empty name. `left` has the content of the code folders, by host."""
+        return [job for job in unfetched_code(self.located, left) if not self._is_home(job, left)]
+
     def _is_home(self, job: str, left: Mapping[str, HostCode]) -> bool:
         """Whether this object has already fetched exactly the files that the job has in the code folders now.
 
@@ -112,11 +123,24 @@ class HomeFetch:
         came = self.fetched[job].code if job in self.fetched else {}
         return all(came.get(host) == found.digest(job) for host, found in left.items() if found.of(job))
 
+    def _too_large(self) -> HvdockerError:
+        """Return the error for files that are larger than MOST_CODE_BYTES. `hvdocker fetch` brings those of jobs; no
+        verb brings those of no job, so the fix says from where to copy them."""
+        from hvdocker.jobs.results.code_files import NO_JOB
 
-def _too_large(size: int, jobs: tuple[str, ...], flag: str) -> HvdockerError:
-    fetch = "; ".join(f"hvdocker fetch {job}{flag}" for job in jobs if job)
-    return HvdockerError(
-        f"{show_bytes(size)} lie in the code folder, where jobs saved them, and are not home",
-        lines=[f"more than {show_bytes(MOST_CODE_BYTES)} come only if you say so"],
-        fix=f"bring it home first: {fetch}" if fetch else None,
-    )
+        jobs = unfetched_code(self.located, self._code)
+        fixes = [f"hvdocker fetch {job}{self.located.flag}" for job in jobs if job]
+        if NO_JOB in jobs:
+            fixes += [f"copy it yourself: {self._copy(host)}" for host, left in self._code.items() if left.of(NO_JOB)]
+            fixes.append(f"then hvdocker down --discard{self.located.flag}")
+        return HvdockerError(
+            f"{show_bytes(self._excess_bytes)} lie in the code folder, where jobs saved them, and are not home",
+            lines=[f"more than {show_bytes(MOST_CODE_BYTES)} come only if you say so"],
+            fix=f"bring it home first: {'; '.join(fixes)}",
+        )
+
+    def _copy(self, host: str) -> str:
+        """Return the command that copies the code folder of this host to the current folder."""
+        address = next((known.host for known in self.located.inventory.hosts if known.name == host), host)
+        source = f"{address}:{self.state.hosts[host].cluster_dir}/code"
+        return f"scp -r {shlex.quote(source)} {shlex.quote(f'code-{host}')}"

@@ -45,8 +45,8 @@ RENAME = (
     'find "$from/." ! -name . -prune ! -type d -exec sh -c \'exec mv -f -- "$@" "$0"\' "$dir/" {} + '
     "|| exit 255; done"
 )
-# Moves what is in the way of new code from the code folder, the current folder, to the folder $kept. $0 has the new code;
-# the arguments are its paths, folders before what is in them. A folder is not in the way of a folder.
+# Moves what is in the way of new code from the code folder, the current folder, to the folder $kept. $0 has the new
+# code; the arguments are its paths, folders before what is in them. A folder is not in the way of a folder.
 _MOVE_ASIDE = (
     'for path do [ -e "$path" ] || [ -h "$path" ] || continue; '
     '[ -d "$path" ] && [ ! -h "$path" ] && [ -d "$0/$path" ] && [ ! -h "$0/$path" ] && continue; '

@@ -1,6 +1,8 @@
 """What comes home before a cluster is removed, from a folder of this machine as the host."""
 
+from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -102,3 +104,34 @@ def test_too_much_is_refused_with_the_command_that_brings_it_and_outputs_come(
         home.fetch_code_left()
     assert caught.value.fix and f"hvdocker fetch {JOB}" in caught.value.fix
     assert not (host.located.jobs / JOB / "code").exists()
+
+
+def test_too_much_that_belongs_to_no_job_is_refused_with_the_folder_to_copy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bring_home, "MOST_CODE_BYTES", 5)
+    host = Host(tmp_path, jobs=())
+    host.write("code/dataset.bin", "more than five bytes")
+    with pytest.raises(HvdockerError, match="are not home") as caught:
+        host.home().fetch_code_left()
+    assert caught.value.fix and f"scp -r a:{host.folder}/code code-a" in caught.value.fix
+    assert "hvdocker down --discard" in caught.value.fix
+
+
+@pytest.mark.parametrize("changes", [2, 3])
+def test_a_third_fetch_that_brought_everything_is_enough(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changes: int
+) -> None:
+    """A file changes after each of the first `changes` fetches. After three of them it is still not home."""
+    host, fetch, texts = Host(tmp_path), HomeFetch._fetch, iter("x" * number for number in range(2, 2 + changes))
+    host.write("code/model.h5", "x")
+
+    def fetch_and_write(home: HomeFetch, *arguments: Any) -> None:
+        fetch(home, *arguments)
+        if text := next(texts, ""):
+            host.write("code/model.h5", text)
+
+    monkeypatch.setattr(HomeFetch, "_fetch", fetch_and_write)
+    with nullcontext() if changes < 3 else pytest.raises(HvdockerError, match="change all the time"):
+        host.home().fetch_code_left()
+    assert host.text(f"jobs/{JOB}/code/model.h5") == "xxx"
