@@ -37,19 +37,27 @@ def agent_socket(setting: str | None, tokens: Mapping[str, str], environ: Mappin
     return re.sub("^~(?=/|$)", tokens["%d"], path)
 
 
+LIST_TIMEOUT_S = 5.0
+
+
 class Agent(AgentSSH):
     """A connection to the SSH agent at the socket `path`. If no agent answers there, or `path` is empty, it has no
     keys and `is_there` is False."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, timeout_s: float = LIST_TIMEOUT_S) -> None:
+        """Connect, and list the keys within `timeout_s`."""
         super().__init__()
         self.is_there = False
         if not path:
             return
         wire = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
+            # A forwarded agent of a laptop that sleeps accepts the connection and never lists its keys.
+            wire.settimeout(timeout_s)
             wire.connect(path)
             self._connect(wire)  # type: ignore[attr-defined]  # AGENT_PRIVATE_NAMES
+            # Signing may wait for the user to confirm.
+            wire.settimeout(None)
             self.is_there = True
         except (OSError, paramiko.SSHException):
             wire.close()

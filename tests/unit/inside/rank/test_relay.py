@@ -201,6 +201,10 @@ def test_a_state_of_a_progress_bar_is_ended_when_it_is_written(writes: tuple[byt
     assert passed_on(*writes) == passed
 
 
+def test_a_long_line_after_a_carriage_return_is_passed_on_whole() -> None:
+    assert b"".join(passed_on(b"\r" + b"A" * 1100, b"BBB", b"CCC", b"\n")) == b"\r" + b"A" * 1100 + b"BBBCCC\n"
+
+
 def test_a_relay_without_a_reader_goes_on_reading() -> None:
     source, feed = os.pipe()
     reader, target = os.pipe()

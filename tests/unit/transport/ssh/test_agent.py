@@ -1,5 +1,6 @@
 """The agent's socket, as IdentityAgent in ~/.ssh/config says, and a real agent that answers there."""
 
+import socket
 import subprocess
 from pathlib import Path
 
@@ -48,6 +49,14 @@ def test_an_agent_that_is_gone_has_no_keys(tmp_path: Path) -> None:
     agent = Agent(str(tmp_path / "gone"))
     assert (agent.is_there, agent.keys) == (False, [])
     agent.close()
+
+
+def test_an_agent_that_never_answers_has_no_keys(tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as silent:
+        silent.bind(str(tmp_path / "agent"))
+        silent.listen()
+        agent = Agent(str(tmp_path / "agent"), timeout_s=0.1)
+    assert not agent.is_there and agent.keys == []
 
 
 @pytest.mark.parametrize("setting", ["{folder}/agent", "~/agent", "$ELSEWHERE"])

@@ -102,7 +102,10 @@ class Relay:
         _, newline, line = data.rpartition(b"\n")
         self._is_overwritten = b"\r" in line or (self._is_overwritten and not newline)
         state = line.rpartition(b"\r")[2] if self._is_overwritten else b""
-        self._state = state if len(state) <= MAX_STATE_BYTES else b""
+        if len(state) > MAX_STATE_BYTES:
+            # Too long for a progress bar: the rest of this line is passed on as it comes.
+            state, self._is_overwritten = b"", False
+        self._state = state
         return data + b"\r" if self._state else data
 
     def _write(self) -> None:
