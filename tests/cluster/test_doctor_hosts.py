@@ -233,7 +233,7 @@ def test_hosts_that_would_not_do(lab: Lab, site: LabCluster, desk: Cli) -> None:
     assert (name["mark"], name["evidence"]) == ("bad", ["h2.lab resolves to 127.0.0.1"])
     assert name["command"] == "getent hosts h2.lab"
     mounts = cells["h1", "mounts"]
-    assert mounts["mark"] == "bad" and mounts["evidence"] == ["/srv/nowhere: no such file or folder"]
+    assert mounts["mark"] == "bad" and mounts["evidence"][0].startswith("/srv/nowhere: no such file or folder")
     assert mounts["command"] == "ls -ld /srv/nowhere" and "sudo mkdir -p /srv/nowhere" in mounts["fix"]
     engine = cells["h2", "engine"]
     assert engine["mark"] == "bad" and engine["fix"] == "sudo systemctl start docker"

@@ -63,7 +63,7 @@ def output_of(host: LabHost) -> bytes:
 
 def write_output(host: LabHost, user: str, job: str) -> None:
     """Write what a rank of the job would have saved on this host."""
-    folder = f"/home/{user}/.hvdocker/lab/jobs/{job}/out"
+    folder = f"/home/{user}/.hvdocker/lab/{host.name}/jobs/{job}/out"
     line = output_of(host).decode().splitlines()[0]
     host.exec(
         ["sh", "-c", 'mkdir -p "$1" && yes "$2" | head -n 1000 > "$1/$3"', "sh", folder, line, f"model-{host.name}.h5"],

@@ -306,7 +306,8 @@ def test_through_the_program(lab: Lab, cli: Cli, tmp_path: Path, monkeypatch: py
         assert site.exec_in_worker(host, "cat", "/train/private.py")[1] == "x"
     assert "sent" not in site.run("train", "code/train.py", check=None).err
     for host in site.hosts:
-        host.exec(["sh", "-c", HIDDEN_CHANGE, "sh", f"{CODE}.sync", CODE], user="trainer")
+        folder = f"{site.folder_on(host)}/code"
+        host.exec(["sh", "-c", HIDDEN_CHANGE, "sh", f"{folder}.sync", folder], user="trainer")
     assert "sent" not in site.run("train", "code/train.py", check=None).err
     assert [site.exec_in_worker(host, "cat", "/train/train.py")[1] for host in site.hosts] == ["evil", "evil"]
     assert site.run("train", "--checksum", "code/train.py", check=None).err.count("1 file sent") == 2

@@ -119,7 +119,8 @@ def test_files_of_root_that_the_ssh_user_cannot_read_come_home(as_root: LabClust
 
 def test_down_refuses_while_a_file_cannot_be_read_by_anybody(site: LabCluster) -> None:
     job = train(site, "refused")
-    head, folder = site.hosts[0], f"/home/trainer/.hvdocker/{site.cluster}/jobs/{job}/out"
+    head = site.hosts[0]
+    folder = f"{site.folder_on(head)}/jobs/{job}/out"
     # Without a worker the engine cannot read it either.
     head.docker("rm", "-f", site.worker)
     head.exec(f"echo hidden > {folder}/hidden; chmod 600 {folder}/hidden; echo seen > {folder}/seen")
