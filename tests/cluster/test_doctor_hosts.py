@@ -243,7 +243,7 @@ def test_hosts_that_would_not_do(lab: Lab, site: LabCluster, desk: Cli) -> None:
     assert cells["h2", "memory"]["mark"] == "good" and cells["h2", "home-disk"]["mark"] != "bad"
     denied = cells["h3", "engine"]
     assert denied["mark"] == "bad" and "usermod -aG docker" in denied["fix"]
-    assert denied["evidence"] == ["permission denied: /var/run/docker.sock"]
+    assert denied["evidence"] == ["permission denied: /var/run/docker.sock", "sudo: a password is required"]
     assert "3 of 3 hosts are not fit to train: h1, h2, h3" in shown
 
 

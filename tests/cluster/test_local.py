@@ -44,9 +44,13 @@ def test_two_workers_here_and_then_nothing(cli: Cli, folder: Path) -> None:
     assert not (folder / ".hvdocker").exists()
 
 
-def test_fewer_workers_than_before_are_all_taken_down(cli: Cli, folder: Path) -> None:
+def test_workers_that_down_would_not_look_at_are_not_removed_unseen(cli: Cli, folder: Path) -> None:
     for count in ("2", "1"):
         cli.run("up", "--local", count, "--image", SMALL_IMAGE, cwd=folder, check=0)
+    refused = cli.run("down", cwd=folder, check=2)
+    assert "nothing was removed" in refused.err and "hvdocker up --local 2" in refused.err
+    assert len(docker("ps", "-q", "--filter", "label=hvdocker.cluster=rehearsal")) == 2
+    cli.run("up", "--local", "2", "--image", SMALL_IMAGE, cwd=folder, check=0)
     cli.run("down", cwd=folder, check=0)
     assert docker("ps", "-aq", "--filter", "label=hvdocker.cluster=rehearsal") == []
     assert not (cli.home / ".hvdocker").exists()
