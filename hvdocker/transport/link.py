@@ -56,7 +56,7 @@ class HostLink(Protocol):
     def stream(self, command: Command, stdin: Iterable[bytes] | None = None) -> Iterator[bytes]:
         """Run a command and yield its standard output as it arrives. `stdin` are the bytes of its standard input; None
         means empty input. Raise HvdockerError at the end if the command exited non-zero. Over SSH, raise
-        HostUnreachable if nothing is printed for COMMAND_TIMEOUT_S."""
+        CommandTimeout if nothing is printed for COMMAND_TIMEOUT_S."""
         ...
 
     def engine(self) -> APIClient:

@@ -74,7 +74,7 @@ class FrameError(Exception):
 
 def framed_output(frame: Frame, chunks: Iterable[bytes]) -> Iterator[bytes]:
     """Yield a command's output between the marks of `frame` as it arrives. `chunks` are the bytes that the host sends.
-    Raise FrameError at their end if a mark is missing."""
+    They are not read beyond the last mark. Raise FrameError at their end if a mark is missing."""
     incoming = iter(chunks)
     pending = _after_start(frame, incoming)
     while True:
@@ -82,8 +82,6 @@ def framed_output(frame: Frame, chunks: Iterable[bytes]) -> Iterator[bytes]:
         if mark:
             if output:
                 yield output
-            for _ in incoming:  # the exit status follows the last byte
-                pass
             return
         ready = len(pending) - _begun_mark(frame.end, pending)
         if ready > 0:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import secrets
 import shlex
-import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -21,16 +20,14 @@ from hvdocker.transport.ssh.channel import HostChannel, open_session, open_unix_
 from hvdocker.transport.ssh.command_line import ssh_words
 from hvdocker.transport.ssh.connect import TCP_TIMEOUT_S, Credentials, SshRoute, connect
 from hvdocker.transport.ssh.connect_errors import connecting
-from hvdocker.transport.ssh.framing import Frame, FrameError, framed_output
+from hvdocker.transport.ssh.framing import Frame, FrameError
+from hvdocker.transport.ssh.remote_command import RemoteCommand
 
 if TYPE_CHECKING:
     # At run time the SDK is imported while the hosts are being connected to.
     from docker import APIClient
 
 _CHUNK = 1 << 18
-# The size that fits into one packet of an OpenSSH session. `Channel.sendall` copies the rest of a longer
-# chunk for every packet that it sends.
-_PACKET = (1 << 15) - 64
 _REFUSED = 2  # RFC 4254: nothing listens there; any other code means that this sshd does not forward
 
 
@@ -104,38 +101,40 @@ class SshLink:
         self, command: Command, stdin: Iterable[bytes] | None = None, timeout_s: float | None = COMMAND_TIMEOUT_S
     ) -> CommandResult:
         with translating_errors(self.name, "running a command"):
-            frame = _new_frame()
-            channel = self._exec(frame.line(command), timeout_s if stdin is None else None)
-            try:
-                return self._outcome(command, frame, channel, stdin)
-            except TimeoutError as error:
-                raise CommandTimeout(
-                    f"a command took longer than {timeout_s:.0f} s", host=self.name, command=self.pasteable(command)
-                ) from error
-            finally:
-                channel.close()
+            output: list[bytes] = []
+            with self._started(command, stdin, timeout_s if stdin is None else None) as running:
+                output.extend(running.output())
+                code = self._end(command, running)
+            return CommandResult(command, code, b"".join(output), running.errors)
 
-    def _outcome(
-        self, command: Command, frame: Frame, channel: HostChannel, stdin: Iterable[bytes] | None
-    ) -> CommandResult:
-        feeder = _StdinFeeder(channel, stdin) if stdin is not None else None
-        if feeder is None:
-            channel.shutdown_write()
-        errors: list[bytes] = []
-        reader = _drain_stderr(channel, errors)
-        output: list[bytes] = []
-        missing: FrameError | None = None
+    @contextlib.contextmanager
+    def _started(
+        self, command: Command, stdin: Iterable[bytes] | None, silence_s: float | None
+    ) -> Iterator[RemoteCommand]:
+        """Start a command, and close its channel after the `with` block. A command that prints nothing on standard
+        output for `silence_s` raises CommandTimeout (None: no limit)."""
+        frame = _new_frame()
+        channel = self._exec(frame.line(command), silence_s)
         try:
-            output.extend(framed_output(frame, _chunks(channel)))
-        except FrameError as error:
-            missing = error
-        reader.join()
-        if feeder:
-            feeder.finish()
-        code = self._exit_status(channel)
-        if missing:
-            self._raise_if_not_run(command, missing, code, b"".join(errors))
-        return CommandResult(command, code, b"".join(output), frame.errors(b"".join(errors)))
+            yield RemoteCommand(channel, frame, stdin)
+        except TimeoutError as error:
+            if silence_s is None:
+                raise
+            raise CommandTimeout(
+                f"a command printed nothing for {silence_s:.0f} s", host=self.name, command=self.pasteable(command)
+            ) from error
+        finally:
+            channel.close()
+
+    def _end(self, command: Command, running: RemoteCommand) -> int:
+        """Return the exit code of a command whose output was read to its end. Raise HostUnreachable if the connection
+        was lost, and what `_raise_if_not_run` raises if the output is not complete."""
+        code = running.finish()
+        if code == -1 and (running.is_lost or not self._transport.is_active()):
+            raise connection_lost(self.name, "a command was cut off", EOFError("the connection closed"))
+        if running.missing:
+            self._raise_if_not_run(command, running.missing, code, running.errors)
+        return code
 
     def _raise_if_not_run(self, command: Command, missing: FrameError, code: int, errors: bytes) -> None:
         """Raise HostUnfit if the login shell did not run the command, and HvdockerError if the output was cut off
@@ -158,27 +157,14 @@ class SshLink:
         )
 
     def stream(self, command: Command, stdin: Iterable[bytes] | None = None) -> Iterator[bytes]:
-        with translating_errors(self.name, "reading from a command"):
-            frame = _new_frame()
-            channel = self._exec(frame.line(command), COMMAND_TIMEOUT_S)
-            feeder = _StdinFeeder(channel, stdin) if stdin is not None else None
-            if feeder is None:
-                channel.shutdown_write()
-            errors: list[bytes] = []
-            reader = _drain_stderr(channel, errors)
-            missing: FrameError | None = None
-            try:
-                yield from framed_output(frame, _chunks(channel))
-            except FrameError as error:
-                missing = error
-            reader.join()
-            if feeder:
-                feeder.finish()
-            code = self._exit_status(channel)
-            if missing:
-                self._raise_if_not_run(command, missing, code, b"".join(errors))
+        with (
+            translating_errors(self.name, "reading from a command"),
+            self._started(command, stdin, COMMAND_TIMEOUT_S) as running,
+        ):
+            yield from running.output()
+            code = self._end(command, running)
         if code != 0:
-            lines = frame.errors(b"".join(errors)).decode("utf-8", "replace").splitlines()[-10:]
+            lines = running.errors.decode("utf-8", "replace").splitlines()[-10:]
             raise HvdockerError(
                 f"a command failed (exit {code})", host=self.name, command=self.pasteable(command), lines=lines
             )
@@ -244,13 +230,6 @@ class SshLink:
         channel.exec_command(words)
         return channel
 
-    def _exit_status(self, channel: HostChannel) -> int:
-        code = channel.recv_exit_status()
-        channel.close()
-        if code == -1 and (channel.is_lost or not self._transport.is_active()):
-            raise connection_lost(self.name, "a command was cut off", EOFError("the connection closed"))
-        return code
-
     def _dial(self) -> HostChannel:
         if not self._access.uses_cli:
             try:
@@ -291,61 +270,5 @@ def open_ssh(host: Host, credentials: Credentials | None = None) -> SshLink:
         raise
 
 
-class _StdinFeeder:
-    """Writes the standard input of a command in its own thread. Without the thread, a command that prints while
-    it reads would deadlock with a caller that does not read its output yet."""
-
-    def __init__(self, channel: HostChannel, stdin: Iterable[bytes]) -> None:
-        self._channel = channel
-        self._stdin = stdin
-        self._error: BaseException | None = None
-        self._thread = threading.Thread(target=self._feed, daemon=True)
-        self._thread.start()
-
-    def finish(self) -> None:
-        self._thread.join()
-        if self._error:
-            raise self._error
-
-    def _feed(self) -> None:
-        try:
-            for chunk in self._stdin:
-                if not self._send(chunk):
-                    return
-            self._channel.shutdown_write()
-        except BaseException as error:
-            # Reading the input failed on the controller: the command must not wait for the rest.
-            self._error = error
-            with contextlib.suppress(Exception):  # the connection may be lost
-                self._channel.close()
-
-    def _send(self, chunk: bytes) -> bool:
-        try:
-            for start in range(0, len(chunk), _PACKET):
-                self._channel.sendall(chunk[start : start + _PACKET])
-        except OSError:
-            # The command ended before it read everything; its exit status says whether that is an error.
-            return False
-        return True
-
-
-def _drain_stderr(channel: HostChannel, into: list[bytes]) -> threading.Thread:
-    def drain() -> None:
-        try:
-            while chunk := channel.recv_stderr(_CHUNK):
-                into.append(chunk)
-        except OSError:
-            return
-
-    thread = threading.Thread(target=drain, daemon=True)
-    thread.start()
-    return thread
-
-
 def _new_frame() -> Frame:
     return Frame(secrets.token_hex(8))
-
-
-def _chunks(channel: HostChannel) -> Iterator[bytes]:
-    while chunk := channel.recv(_CHUNK):
-        yield chunk

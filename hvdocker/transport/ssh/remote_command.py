@@ -1,0 +1,130 @@
+"""One command on a session channel: sends its standard input, and reads both of its output streams between the marks
+of its frame.
+
+A start-up file of the login shell may leave a process in the background that keeps the streams open. So the last
+marks end the reading, not the end of the streams."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterable, Iterator
+
+from hvdocker.transport.ssh.channel import HostChannel
+from hvdocker.transport.ssh.framing import Frame, FrameError, framed_output
+
+_CHUNK = 1 << 18
+# The size that fits into one packet of an OpenSSH session. `Channel.send` copies a longer chunk for every packet.
+_PACKET = (1 << 15) - 64
+
+
+class RemoteCommand:
+    """A command that was started on `channel` with the line of `frame`. Read `output` to its end, then call `finish`.
+
+    `missing` is the FrameError of an output that ended without a mark; None before the end, and if both marks came."""
+
+    def __init__(self, channel: HostChannel, frame: Frame, stdin: Iterable[bytes] | None) -> None:
+        """`stdin` is the standard input of the command; None means empty input."""
+        self._channel = channel
+        self._frame = frame
+        self._feeder: _StdinFeeder | None = None
+        if stdin is None:
+            channel.shutdown_write()
+        else:
+            self._feeder = _StdinFeeder(channel, stdin)
+        self._errors: list[bytes] = []
+        self._stderr_reader = threading.Thread(target=self._read_stderr, daemon=True)
+        self._stderr_reader.start()
+        self.missing: FrameError | None = None
+
+    def output(self) -> Iterator[bytes]:
+        """Yield the command's standard output as it arrives. Raise TimeoutError if nothing arrives for as long as the
+        channel's timeout."""
+        try:
+            yield from framed_output(self._frame, _chunks(self._channel))
+        except FrameError as error:
+            self.missing = error
+
+    def finish(self) -> int:
+        """Wait for the end of the command, close the channel and return the exit code; -1 if none arrived. Raise the
+        exception with which reading the standard input on the controller failed."""
+        self._stderr_reader.join()
+        if self.missing and self._feeder:  # its exception closed the channel, so there is no exit code
+            self._feeder.finish()
+        code = self._channel.recv_exit_status()
+        # A background process on the host may keep the channel open. Closing it ends a send that still waits.
+        self._channel.close()
+        if self._feeder:
+            self._feeder.finish()
+        return code
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the connection was lost while the command ran."""
+        return self._channel.is_lost
+
+    @property
+    def errors(self) -> bytes:
+        """What the command printed on standard error, or all that arrived there if the shell did not run it."""
+        return self._frame.errors(b"".join(self._errors))
+
+    def _read_stderr(self) -> None:
+        end = b""  # the last bytes that arrived: the mark may come in two chunks
+        while self._frame.end not in end:
+            try:
+                chunk = self._channel.recv_stderr(_CHUNK)
+            except TimeoutError:  # a command may print nothing here for a long time
+                continue
+            except OSError:
+                return
+            if not chunk:
+                return
+            self._errors.append(chunk)
+            end = end[-len(self._frame.end) :] + chunk
+
+
+class _StdinFeeder:
+    """Writes the standard input of a command in its own thread. Without the thread, a command that prints while
+    it reads would deadlock with a caller that does not read its output yet."""
+
+    def __init__(self, channel: HostChannel, stdin: Iterable[bytes]) -> None:
+        self._channel = channel
+        self._stdin = stdin
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._feed, daemon=True)
+        self._thread.start()
+
+    def finish(self) -> None:
+        self._thread.join()
+        if self._error:
+            raise self._error
+
+    def _feed(self) -> None:
+        try:
+            for chunk in self._stdin:
+                for start in range(0, len(chunk), _PACKET):
+                    if not self._send(chunk[start : start + _PACKET]):
+                        return
+            self._channel.shutdown_write()
+        except BaseException as error:
+            # Reading the input failed on the controller: the command must not wait for the rest.
+            self._error = error
+            with contextlib.suppress(Exception):  # the connection may be lost
+                self._channel.close()
+
+    def _send(self, packet: bytes) -> bool:
+        """Send a packet and return True. Return False if the command ended before it read everything; its exit code
+        says whether that is an error."""
+        while packet:
+            try:
+                packet = packet[self._channel.send(packet) :]
+            except TimeoutError:  # the command is busy, and reads the rest later
+                continue
+            except OSError:
+                return False
+        return True
+
+
+def _chunks(channel: HostChannel) -> Iterator[bytes]:
+    while chunk := channel.recv(_CHUNK):
+        yield chunk
