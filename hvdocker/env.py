@@ -40,7 +40,7 @@ class Env:
     path of a key file to its passphrase. They are kept in memory until the command ends, so that the user types each
     of them once. `now` returns the time in seconds since 1970. `entropy(n)` returns n random bytes. `run` is the token
     that identifies one `hvdocker run`; it is empty for all other verbs. `while_connecting` is called in a thread while
-    the hosts answer."""
+    the hosts answer, for work such as imports that then costs no extra time."""
 
     cwd: Path = field(default_factory=Path.cwd)
     environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))

@@ -28,7 +28,7 @@ class HvdockerError(Exception):
 
     `what` says what failed. `host` is the host on which it failed, None if it concerns no single host. `command` can
     be pasted into a shell to see the failure. `lines` are the evidence, such as the last lines of output. `fix` says
-    what to do next."""
+    what to do next. `exit_code` is that of hvdocker; subclasses have their own."""
 
     exit_code: int = ExitCode.ERROR
 
@@ -203,8 +203,8 @@ def gravest_exit_code(codes: Iterable[int]) -> ExitCode:
 
 
 def raise_all(what: str, errors: Sequence[HvdockerError]) -> None:
-    """Raise the error if there is only one, or HostErrors with the headline `what` if there are several. Return if
-    there is none."""
+    """Raise the error in `errors` if there is only one, or HostErrors with the headline `what` if there are several.
+    Return if there is none."""
     if len(errors) == 1:
         raise errors[0]
     if errors:

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Event:
-    """One progress message.
+    """One progress message: `text`, for the user.
 
     `stage` names the kind of work, such as `connect` or `code`. The stage `note` is for messages that stay on the
-    screen. `done` and `total` count the bytes or steps of long work. `is_end` says that the work of this stage on
-    this host is over, so that its progress line can be removed."""
+    screen. `host` is the host of the work, None if it concerns no single host. `done` and `total` count the bytes or
+    steps of long work. `is_end` says that the work of this stage on this host is over, so that its progress line can be
+    removed."""
 
     stage: str
     text: str

@@ -93,7 +93,8 @@ def cluster_name_problem(name: str) -> str | None:
 def as_cluster_name(text: str) -> str:
     """Turn any text, such as the name of a folder, into a valid cluster name.
 
-    A name in another script has no Latin letter. It gets a digest, so that two such folders mean two clusters."""
+    A text in another script, which has no Latin letter, becomes a name with a digest of the text (`cluster-1a2b3c4d`),
+    so that two such folders mean two clusters."""
     name = re.sub(r"[^a-z0-9_.-]+", "-", text.lower()).strip("-_.")[:63]
     if text.isascii() or re.search("[a-z]", name):
         return name or "cluster"

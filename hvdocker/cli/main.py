@@ -77,7 +77,8 @@ def _check_current_folder() -> None:
 
 
 def _write_error(error: Exception) -> HvdockerError | None:
-    """Return the error for a full disk of this machine. None if the error is another one."""
+    """Return the error to show if `error` says that this machine could not write, for example because its disk is full.
+    Return None for any other `error`."""
     if not isinstance(error, OSError) or error.errno not in _WRITE_ERRNOS:
         return None
     where = error.filename or "standard output, or a file"

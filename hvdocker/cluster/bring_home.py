@@ -124,8 +124,10 @@ class HomeFetch:
         return all(came.get(host) == found.digest(job) for host, found in left.items() if found.of(job))
 
     def _too_large(self) -> HvdockerError:
-        """Return the error for files that are larger than MOST_CODE_BYTES. `hvdocker fetch` brings those of jobs; no
-        verb brings those of no job, so the fix says from where to copy them."""
+        """Return the error for files in the code folders that together are larger than MOST_CODE_BYTES.
+
+        Its fix suggests `hvdocker fetch` for files of jobs. No verb fetches files that belong to no job, so for these
+        it has a command with which the user can copy them."""
         from hvdocker.jobs.results.code_files import NO_JOB
 
         jobs = unfetched_code(self.located, self._code)
@@ -140,7 +142,7 @@ class HomeFetch:
         )
 
     def _copy(self, host: str) -> str:
-        """Return the command that copies the code folder of this host to the current folder."""
+        """Return the scp command, for the user, that copies the code folder of this host to the current folder."""
         address = next((known.host for known in self.located.inventory.hosts if known.name == host), host)
         source = f"{address}:{self.state.hosts[host].cluster_dir}/code"
         return f"scp -r {shlex.quote(source)} {shlex.quote(f'code-{host}')}"

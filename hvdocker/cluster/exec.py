@@ -80,8 +80,9 @@ def workers_of(
 ) -> tuple[dict[str, str], tuple[HvdockerError, ...]]:
     """Return the container names of running workers by host, and one error for each host without a running worker.
 
-    `named` are the hosts that the user named; empty means all hosts. If it is empty and the cluster was made for a
-    number of slots (`up -np 6`) that the existing workers have, a host without a worker is no error."""
+    `observed` has the workers, and the errors of hosts that could not be observed. `named` are the hosts that the user
+    named; empty means all hosts. If it is empty and the cluster was made for a number of slots (`up -np 6`) that the
+    existing workers have, a host without a worker is no error."""
     from hvdocker.placement.scope import is_complete
 
     has_all = is_complete(located.inventory, observed.state)

@@ -16,7 +16,8 @@ from hvdocker.units import pluralize
 class Trust:
     """The members of a cluster (workers that may log in to each other), and the sources of its SSH keys.
 
-    The client key is copied from the worker `client_key_container` on `client_key_host`; None if it is not copied.
+    `port` is the port of the workers' sshd. The client key, with which all workers log in, is copied from the worker
+    `client_key_container` on `client_key_host`; both are None if it is not copied.
     `user_key_files` are the user's private and public key files, used instead of a generated client key.
     `known_host_keys` are the public host keys of members that get no new worker, by host. `new_host_keys` are the
     hosts for which a new host key is generated."""

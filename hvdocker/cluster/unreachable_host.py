@@ -76,6 +76,6 @@ def _members(config: str) -> Iterator[ClusterMember]:
 
 
 def _pinned(known_hosts: str) -> Iterator[tuple[str, str]]:
-    """Yield the address and the public host key of every line of a known_hosts file."""
+    """Yield the address and the public host key of every line of `known_hosts`, the text of a known_hosts file."""
     for found in _PINNED.finditer(known_hosts):
         yield found[1] or found[2], found[3]

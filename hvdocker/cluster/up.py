@@ -63,7 +63,7 @@ class UpOptions:
 
 @dataclass(frozen=True)
 class UpReport:
-    """The result of `up`.
+    """The result of `up`: the plan, and the plans of single hosts (`host_plans`, by host).
 
     `missing` are the errors of hosts that do not answer and belong to a running elastic job. Such hosts do not stop
     `up`, because the job runs on without them."""
@@ -136,7 +136,8 @@ def up(
 
 @dataclass(frozen=True)
 class _UpObservation:
-    """What was observed and planned. `failed` are errors of the hosts that `up` proceeds without."""
+    """What was observed and planned. `report` has the plan, and `failed` the errors of the hosts that `up` proceeds
+    without, by host."""
 
     report: UpReport
     state: ClusterState
@@ -173,7 +174,8 @@ def _observe(
 ) -> tuple[ClusterState, Mapping[str, HvdockerError]]:
     """Return the observed state, and by host the errors of hosts that are needed but could not be observed.
 
-    `known` is an observation from just before the locks were taken, to be refreshed."""
+    `known` is an observation from just before the locks were taken, to be refreshed; None if there is none. With
+    `options.request` no errors are returned: hosts that cannot be used are left out, or an error is raised."""
     from hvdocker.observe.hosts import partial_state, refresh_state
 
     if known:

@@ -205,8 +205,8 @@ def _note(problems: Problems, check: str, errors: list[HvdockerError], everyone:
 
 
 def _missing_image_bytes(state: ClusterState, seen: HostSeen | None) -> int:
-    """Return how many bytes the cluster's image will take on a host that lacks it. `seen` is None if it was not
-    observed.
+    """Return how many bytes the cluster's image will take on a host that lacks it. `seen` is the observed host, None if
+    it could not be observed.
 
     Return 0 if the host has the image or was not observed, or if the size is unknown because no other engine has it."""
     if seen is None or seen.image is not None:

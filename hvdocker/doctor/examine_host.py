@@ -106,7 +106,8 @@ class Examiner:
 
 
 def _rank_image(place: HostPlan) -> str | None:
-    """Return the id of the image that ranks run in: the image of the running worker, else the cluster's image.
+    """Return the id of the image that ranks run in on the host of `place`: the image of its running worker, else the
+    cluster's image.
 
     Return None if there is no running worker and the cluster's image is missing or not made for hvdocker."""
     worker = place.seen.worker(place.name)

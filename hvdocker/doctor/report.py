@@ -45,7 +45,7 @@ class HostReport:
 
 @dataclass(frozen=True)
 class PairReport:
-    """What containers on host `start` can reach on host `end`.
+    """The findings about what containers on host `start` can reach on host `end`.
 
     `bits_per_s` is the measured bandwidth. It is None if it was not measured: only `doctor --deep` measures."""
 

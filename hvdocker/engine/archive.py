@@ -34,9 +34,9 @@ def put_initial_files(
 
 
 def put_secrets(engine: APIClient, container: str, job: str, values: Mapping[str, bytes], uid: int, gid: int) -> None:
-    """Put the secrets of a job into the container's folder /run/hvdocker/secrets/<job>, one file for each. Only `uid`
-    (the container's user) can read them. `values` maps the name of a secret, which is also its file name, to its
-    value."""
+    """Put the secrets of a job into the container's folder /run/hvdocker/secrets/<job>, one file for each. They belong
+    to `uid` and `gid`, and only `uid` (the container's user) can read them. `values` maps the name of a secret, which
+    is also its file name, to its value."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as tar:
         for folder in ("secrets", f"secrets/{job}"):

@@ -118,7 +118,7 @@ def _removable_runs(env: Env, found: Mapping[str, HostLeftovers], options: GcOpt
 def _look_at_runs(
     env: Env, located: Located, links: Mapping[str, HostLink], runs: list[DeadRun], options: GcOptions
 ) -> dict[str, tuple[Located, ClusterToRemove]]:
-    """Return, by cluster name, each dead run with its own inventory and the plan that removes it.
+    """Return, by cluster name, each dead run in `runs` with its own inventory and the plan that removes it.
 
     A run with outputs in folders that the inventory does not lead to is left alone, and reported to the listener."""
     found = {}
@@ -133,10 +133,11 @@ def _look_at_runs(
 
 
 def _confirmed(env: Env, found: _Unused, options: GcOptions) -> _Unused:
-    """Ask the user, and return what may be removed. Raises an error if the user refuses or cannot be asked.
+    """Ask the user, and return what of `found` may be removed. Raises an error if the user refuses or cannot be asked.
 
     Each run with a job that still trains is asked about separately; the rest is confirmed as a whole. If some host
-    could not be observed, runs that still train are kept without a question."""
+    could not be observed, runs that still train are kept without a question. With `options.is_sure` nothing is
+    asked."""
     running = {name: sight.running() for name, (_, sight) in found.runs.items() if sight.running()}
     if found.errors and running:
         # The client of such a run may be alive, with its ticket on a host that could not be observed.
@@ -200,8 +201,9 @@ def _remove_run(
 ) -> None:
     """Fetch the outputs of one dead run, then remove the run. Results and errors are added to `report`.
 
-    `own` is the inventory with the run's cluster name, and `sight` has the plan. If the outputs cannot be fetched,
-    nothing of this run is removed; other runs still are. Raises an error only if the lock was lost."""
+    `own` is the inventory with the run's cluster name, `sight` has the plan, and `held` are the locks of the hosts. If
+    the outputs cannot be fetched, nothing of this run is removed; other runs still are. Raises an error only if a lock
+    was lost."""
     try:
         done = fetch_and_remove(env, own, session, sight, held)
     except HvdockerError as error:

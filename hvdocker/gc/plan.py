@@ -17,7 +17,7 @@ from hvdocker.plan.plan import Plan, Step, plan_of
 
 @dataclass(frozen=True)
 class DeadRun:
-    """A cluster that a `run` made and that nothing uses any more.
+    """A cluster that a `hvdocker run` made and that nothing uses any more.
 
     No host that has a container or folder of the run has a live ticket of its client (its `hvdocker run`). `owners`
     are the owners that these containers and folders name, `hosts` the hosts that have them."""
@@ -32,8 +32,8 @@ class DeadRun:
 
 @dataclass
 class _RunSeen:
-    """What was observed of one cluster that a `run` made. `is_live`: its `hvdocker run` has a live ticket on one
-    of the hosts."""
+    """What was observed of one cluster that a `hvdocker run` made. `owners` and `hosts` are as in DeadRun. `is_live`:
+    the `hvdocker run` has a live ticket on one of the hosts."""
 
     owners: set[str]
     hosts: list[str]
@@ -62,7 +62,8 @@ def dead_runs(found: Mapping[str, HostLeftovers]) -> list[DeadRun]:
 
 
 def _runs_on_host(here: HostLeftovers) -> Iterator[tuple[str, str, str]]:
-    """Yield (cluster, token, owner) of each container and cluster folder that a `run` made on a host."""
+    """Yield (cluster, token, owner) of each container and cluster folder that a `hvdocker run` made on a host. The
+    token identifies the `hvdocker run`. `here` has what the host has."""
     for container in here.containers:
         token, cluster = container.labels.get(names.LABEL_RUN), container.cluster
         # Labels are untrusted input: a cluster name that hvdocker cannot have made is ignored.

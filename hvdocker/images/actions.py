@@ -21,8 +21,9 @@ PULLED = "pulled"
 
 @contextmanager
 def prepare(some: list[Step], context: Context) -> Iterator[None]:
-    """Open one shipment for all ShipImage steps in `some`, so that the image is read once for all hosts. It is put
-    into `context.shipment`; without such steps none is opened. The caller carries out the steps in the `with` block.
+    """Open one shipment for all ShipImage steps in `some`, so that the image is read once for all hosts. The
+    shipment is put into `context.shipment`; without such steps none is opened. The caller carries out the steps in
+    the `with` block.
 
     Afterwards raise HostUnfit if hosts pulled different builds of the image."""
     ships = [step for step in some if isinstance(step, ShipImage)]

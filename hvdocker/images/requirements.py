@@ -18,8 +18,8 @@ from hvdocker.errors import UsageProblem
 
 @dataclass(frozen=True)
 class Wheel:
-    """A package file in a local folder that the requirements name with --find-links. `digest` is a hash of its
-    content."""
+    """A package file in a local folder that the requirements name with --find-links. `path` is its path on the
+    controller, `digest` a hash of its content."""
 
     path: str
     digest: str
@@ -167,7 +167,8 @@ def _problem_of_line(
 
 
 def _is_path(line: str) -> bool:
-    """Whether the requirement is a local path or file, which pip would look for on the disk."""
+    """Whether the requirement in `line` is a local path or file, such as `./pkg` or `a.whl`, which pip would look for
+    on the disk."""
     target = re.split(r"[\s;]", line.rpartition("@ ")[2])[0]
     if "://" in target:
         return target.startswith("file:")

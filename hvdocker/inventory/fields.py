@@ -44,7 +44,7 @@ class FieldKind(Enum):
 
 @dataclass(frozen=True)
 class Field:
-    """One key of an inventory.
+    """One key of an inventory. `help` explains the key to the user.
 
     `default` describes in words what applies without the key. `example` is YAML. `pattern` is a regular expression for
     kind TEXT. `should` is the problem to report if text does not match it (`should be …`). `low` and `high` bound the

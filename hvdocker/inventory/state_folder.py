@@ -64,9 +64,9 @@ def _is_untouched(text: str) -> bool:
 
 
 def _refuse_other(path: Path, is_local: bool, cluster: str) -> None:
-    """Raise HvdockerError if the inventory at `path` in .hvdocker/ is of another cluster than `cluster`, or of the
-    other kind (local or remote). Replacing that inventory would lose the list of its hosts. A missing file is no
-    problem."""
+    """Raise HvdockerError if the inventory at `path` in .hvdocker/ is of another cluster than `cluster`, or is not of
+    the kind that `is_local` says (local or remote). Replacing that inventory would lose the list of its hosts. A
+    missing file is no problem."""
     if not path.is_file():
         return
     try:

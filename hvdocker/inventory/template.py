@@ -15,7 +15,7 @@ WIDTH = 98
 
 def inventory_file(name: str, hosts: Sequence[str], suggested: Sequence[str] = ()) -> str:
     """Return the text of a new inventory file. `name` is its file name, shown in the commands that its comments
-    suggest.
+    suggest. `hosts` are its hosts, as ssh calls them, such as `gpu-a` or `kim@10.0.0.5`.
 
     If `hosts` is empty, the `suggested` hosts are listed as comments, or two examples if there are none."""
     lines = [

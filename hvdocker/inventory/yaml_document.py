@@ -61,8 +61,8 @@ class Document:
 
 @dataclass(eq=False)
 class _Node:
-    """One node of the YAML tree. `value` is text if `kind` is str, a list of nodes if it is seq, and a list of
-    (key, value) pairs of nodes if it is map.
+    """One node of the YAML tree. `tag` is its YAML tag, and `line` its line in the file. `value` is text if
+    `kind` is str, a list of nodes if it is seq, and a list of (key, value) pairs of nodes if it is map.
 
     `size` counts the node and all nodes inside it; a node that is used through several aliases counts each time."""
 
@@ -80,8 +80,8 @@ class _TooLarge(Exception):
 def read_yaml(text: str, source: str) -> Document:
     """Read one YAML document. An empty text gives a document whose value is None.
 
-    Raises InventoryError, which names `source`, if the text is not valid YAML or is too large. Other problems,
-    such as duplicate keys, are collected in `problems` of the document."""
+    Raises InventoryError, which names `source` (the path of the file, for the user), if the text is not valid
+    YAML or is too large. Other problems, such as duplicate keys, are collected in `problems` of the document."""
     document = Document()
     try:
         root = _Composer(_events(text)).document()

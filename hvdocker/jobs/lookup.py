@@ -45,9 +45,9 @@ class JobsSeen:
 
 @dataclass(frozen=True)
 class FoundJob:
-    """A job and what is known of it. `master` is None if the master container is gone or its host is unreachable.
-    `local` is None if the controller has no files of the job. `recorded_placement` is the placement that files of the
-    job name, used if `master` is None."""
+    """A job and what is known of it. `observed` is what was observed on the hosts. `master` is None if the master
+    container is gone or its host is unreachable. `local` is None if the controller has no files of the job.
+    `recorded_placement` is the placement that files of the job name, used if `master` is None."""
 
     job: str
     observed: JobsSeen

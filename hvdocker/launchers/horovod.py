@@ -33,9 +33,10 @@ class Horovodrun:
 
 
 class ElasticHorovodrun:
-    """Builds the command line of horovodrun for an elastic job (`argv`, see Launcher). `elastic` has the bounds of the
-    job. The command line names no hosts: while the job runs, horovodrun runs DISCOVERY_SCRIPT repeatedly, which prints
-    the current hosts. `start_timeout_s` and `tuning` are passed on as in Horovodrun."""
+    """Builds the command line of horovodrun for an elastic job (`argv`, see Launcher). `elastic` has the least and the
+    greatest number of ranks of the job. The command line names no hosts: while the job runs, horovodrun runs
+    DISCOVERY_SCRIPT repeatedly, which prints the current hosts. `start_timeout_s` and `tuning` are passed on as in
+    Horovodrun."""
 
     def __init__(self, elastic: Elastic, start_timeout_s: int = 120, tuning: Sequence[str] = ()) -> None:
         self.elastic = elastic

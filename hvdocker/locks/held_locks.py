@@ -79,7 +79,8 @@ def hold_locks(
 
     `claim` says who takes the locks and for which verb. `listener` gets notes, such as that a stale lock was taken
     over. `wait_s` is how long to wait for locks that other clients (hvdocker processes) hold. Raises Locked if
-    another client still holds a lock after that time. `beat_s` is the time between two renewals of the locks."""
+    another client still holds a lock after that time. `beat_s` is the time between two renewals of the locks.
+    `options` says what to do if no lock can be written on a host."""
     held = HeldLocks(links, claim, listener, options)
     beats = threading.Thread(target=held.beat_until_released, args=(beat_s,), name="lock", daemon=True)
     beats.start()
@@ -91,7 +92,8 @@ def hold_locks(
 
 
 class HeldLocks:
-    """The locks that this client (hvdocker process) holds. `beat_until_released` renews them in a background thread."""
+    """The locks of the hosts in `links` that this client (hvdocker process) takes, renews and releases. `hold_locks`
+    makes this object, with the parameters explained there, and calls `beat_until_released` in a background thread."""
 
     def __init__(
         self,

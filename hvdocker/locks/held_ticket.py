@@ -48,9 +48,10 @@ def hold_ticket(
 ) -> Iterator[HeldTicket]:
     """Hold a ticket on the queue host until the block ends or the ticket's `leave` is called.
 
-    `kind` is WAITS (the client waits for slots) or RUNS. `wish` says what the client asks for, as text for other
-    users (`4 slots`). `listener` gets a note if the ticket loses its place. The ticket is renewed every `beat_s`
-    seconds. Raises an error if a host cannot be asked or the ticket cannot be created."""
+    `claim` says who this client (hvdocker process) is. `kind` is WAITS (it waits for slots) or RUNS (it is a `hvdocker
+    run`). `wish` says what the client asks for, as text for other users (`4 slots`). `listener` gets a note if the
+    ticket loses its place. The ticket is renewed every `beat_s` seconds. Raises an error if a host cannot be asked or
+    the ticket cannot be created."""
     host = queue_host(links, {})
     found = HeldTicket(links[host], make_ticket_text(claim, kind, wish), listener)
     beats = threading.Thread(target=found.renew_until_left, args=(beat_s,), name="ticket", daemon=True)
@@ -71,7 +72,8 @@ def make_ticket_text(claim: Claim, kind: str, wish: str) -> TicketText:
 
 
 class HeldTicket:
-    """One ticket of this client on one host. `renew_until_left` renews it in a background thread."""
+    """One ticket of this client (hvdocker process) on the host of `link`. `sign` is its content, and `listener` gets a
+    note if it loses its place in the queue. `hold_ticket` calls `renew_until_left` in a background thread."""
 
     def __init__(self, link: HostLink, sign: TicketText, listener: EventListener = ignore_events) -> None:
         self._link = link

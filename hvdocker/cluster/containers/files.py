@@ -61,7 +61,8 @@ def worker_files(
 ) -> list[FileSpec]:
     """Return all files that a new worker gets after it is created and before it is started.
 
-    `trust` are the files of `trust_files`. The private keys and the sshd configuration are added here. The sshd
+    `trust` are the files of `trust_files`. Added to them are the sshd configuration and the texts of two private keys:
+    `client_private`, with which the worker logs in to others, and `host_private`, the host key of its sshd. The sshd
     listens on `address` and `port`, and lets the user `uid` log in."""
     return [
         *container_folders(),

@@ -96,7 +96,7 @@ def binds(inventory: Inventory, place: HostPlan) -> tuple[str, ...]:
 
 
 def shm_bytes(inventory: Inventory, place: HostPlan) -> int:
-    """Return the size of a container's /dev/shm: that of the inventory, else half of the host's memory.
+    """Return the size of a container's /dev/shm: that of the inventory, else half of the memory of the host in `place`.
 
     Workers of a local cluster share that half of the machine's memory. Each gets at most 16 GiB and at least
     64 MiB, rounded down to a multiple of 64 MiB: the memory that a kernel reports changes a little between boots,

@@ -34,7 +34,7 @@ def render_ssh_config(template: str, cluster: str, members: Iterable[ClusterMemb
 
 
 def known_hosts(members: Iterable[ClusterMember], host_keys: Mapping[str, str], port: int) -> str:
-    """Return a known_hosts file with the host key of every worker, under its training address.
+    """Return the text of a known_hosts file with the host key of every worker in `members`, by training address.
 
     `host_keys` are the public host keys, by host. `port` is the port of the workers' sshd: unless it is 22, the file
     names it beside the address."""
@@ -46,7 +46,8 @@ def known_hosts(members: Iterable[ClusterMember], host_keys: Mapping[str, str], 
 
 
 def authorized_keys(client_public: str, members: Iterable[ClusterMember]) -> str:
-    """Return an authorized_keys file that accepts the client key only from the members' addresses."""
+    """Return the text of an authorized_keys file that accepts the key `client_public` only from the addresses of
+    `members`. `client_public` is the line of a public key file."""
     sources = ",".join(member.address for member in members)
     return f'restrict,from="{sources}" {client_public}\n'
 

@@ -35,7 +35,7 @@ def address_problems(placed: Mapping[str, HostPlan]) -> list[HvdockerError]:
 
 
 def _duplicate_and_ipv6_problems(placed: Mapping[str, HostPlan]) -> list[HvdockerError]:
-    """Return one problem for each host whose training address or machine is also that of an earlier host.
+    """Return one problem for each host in `placed` whose training address or machine is also that of an earlier host.
 
     Return one, too, for each training address that is IPv6, because Horovod does not accept IPv6 addresses in -H."""
     first: dict[str, str] = {}
@@ -68,8 +68,8 @@ def _duplicate_and_ipv6_problems(placed: Mapping[str, HostPlan]) -> list[Hvdocke
 def _ipv4_fix(place: HostPlan, placed: Mapping[str, HostPlan]) -> str:
     """Return advice for a host whose training address is IPv6: an IPv4 address that the host has and no other host.
 
-    An address that several hosts have, such as that of docker0, leads from each of them to itself. If no address is
-    left, the advice names none."""
+    `place` is the plan of this host, `placed` has the plans of all. An address that several hosts have, such as that of
+    docker0, leads from each of them to itself. If no address is left, the advice names none."""
     others = {address for one in placed.values() if one is not place for address in one.seen.addresses}
     own = [address for address in place.seen.addresses if address not in others]
     if any(is_in_network(address, ALL_IPV4) for address in own):
@@ -78,7 +78,9 @@ def _ipv4_fix(place: HostPlan, placed: Mapping[str, HostPlan]) -> str:
 
 
 def _same_machine_problems(placed: Mapping[str, HostPlan]) -> list[HvdockerError]:
-    """Return one problem for each host that is the same machine as an earlier host, by another address."""
+    """Return one problem for each host that is the same machine as an earlier host, by another address.
+
+    `placed` has the plan of each host. Hosts of a local cluster are not checked."""
     hosts = [place for place in placed.values() if not place.host.is_local]
     return [
         HostUnfit(
@@ -94,12 +96,12 @@ def _same_machine_problems(placed: Mapping[str, HostPlan]) -> list[HvdockerError
 
 
 def _is_same_machine(one: HostPlan, other: HostPlan) -> bool:
-    """Return whether two hosts have the same engine: it has the same containers, or the same id and boot of the
-    machine.
+    """Return whether two hosts are one machine: a container was seen on both, or both the id of the engine and the boot
+    id of the machine are equal.
 
-    The id alone is not enough, because cloned virtual machines keep the id of their template. The containers are
-    needed too, because an engine that already runs the cluster's worker was not asked for its id. False for two
-    hosts with the same address, which another check reports."""
+    The engine's id alone is not enough, because cloned virtual machines keep that of their template. The containers
+    are compared too, because an engine that already runs the cluster's worker was not asked for its id. False for two
+    hosts with the same training address, which another check reports."""
     if one.address == other.address:
         return False  # the check of addresses reports it
     containers = [{c.id for c in (*place.seen.containers, *place.seen.other_containers)} for place in (one, other)]
@@ -108,7 +110,7 @@ def _is_same_machine(one: HostPlan, other: HostPlan) -> bool:
 
 
 def missing_address_problems(placed: Mapping[str, HostPlan]) -> list[HvdockerError]:
-    """Return one problem for each training address that is on no interface of its host.
+    """Return one problem for each training address in `placed` that is on no interface of its host.
 
     A worker cannot listen on such an address. A host whose addresses are unknown is not checked."""
     return [

@@ -110,10 +110,11 @@ def training_addresses(inventory: Inventory, state: ClusterState) -> Mapping[str
 
 
 def _training_address(inventory: Inventory, host: Host, seen: HostSeen) -> str:
-    """Return the training address of a host.
+    """Return the training address of a host. `seen` has the addresses that were observed on it.
 
     That is its `address:` in the inventory. Without it, its first address in the inventory's `network:`; without
-    `network:`, the address by which the host was reached. Raises HostUnfit if it has none in `network:`."""
+    `network:`, the address by which the host was reached, or its `host:` if that is unknown. Raises HostUnfit if the
+    host has no address in `network:`."""
     if host.address:
         return host.address
     if not inventory.network:
@@ -136,7 +137,7 @@ def describe_addresses(seen: HostSeen) -> str:
 
 
 def address_fix(seen: HostSeen) -> str:
-    """Return advice for the user: an `address:` of this host to write into the inventory.
+    """Return advice for the user: an address of the observed host to write into the inventory as its `address:`.
 
     The address by which the host was reached is preferred, because another one may be that of docker0."""
     reached = [seen.reached_at] if seen.reached_at in seen.addresses else []
@@ -165,9 +166,9 @@ def is_in_network(address: str, network: ipaddress.IPv4Network | ipaddress.IPv6N
 def moved_worker_problem(host: Host, seen: HostSeen, up: str, address: str | None = None) -> HvdockerError | None:
     """Return the problem of a running worker whose address is no longer the training address of its host, or None.
 
-    That happens if the host got another address since `up`. `up` is the command that the error suggests
-    (`hvdocker up`). `address` is the training address, if it is known. Without it, a worker whose address is still
-    on the host is no problem."""
+    That happens if the host got another address since `up`. `seen` is the observed host. `up` is the command
+    that the error suggests (`hvdocker up`). `address` is the training address, if it is known. Without it, a worker
+    whose address is still on the host is no problem."""
     worker = seen.worker(host.name)
     listens = worker.labels.get(names.LABEL_ADDRESS) if worker and worker.is_running else None
     if not listens or host.is_local or listens == address or not seen.addresses:
@@ -182,7 +183,7 @@ def moved_worker_problem(host: Host, seen: HostSeen, up: str, address: str | Non
 
 
 def port_conflicts(state: ClusterState, placed: Mapping[str, HostPlan]) -> list[str]:
-    """Return the hosts on which the cluster's port is taken by a process that is not the cluster's worker."""
+    """Return the hosts in `placed` whose worker port is taken by a process that is not the cluster's worker."""
     return [
         name
         for name, place in placed.items()

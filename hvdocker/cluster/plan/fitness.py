@@ -35,7 +35,7 @@ def fitness_problems(inventory: Inventory, placed: Mapping[str, HostPlan]) -> li
 
 
 def room_problems(inventory: Inventory, placed: Mapping[str, HostPlan]) -> list[HvdockerError]:
-    """Return problems with the engine and the resources of hosts.
+    """Return problems with the engine and the resources of hosts. `placed` has the plan of each host.
 
     These are an engine of the wrong kind (rootless, mapped users, snap), one that is too old, a full home, and fewer
     CPUs than the inventory's `cpus:`."""
@@ -50,7 +50,7 @@ def room_problems(inventory: Inventory, placed: Mapping[str, HostPlan]) -> list[
 
 
 def cpu_problems(inventory: Inventory, placed: Mapping[str, HostPlan]) -> list[HvdockerError]:
-    """Return one problem for each host that has fewer CPUs than the inventory's `cpus:`.
+    """Return one problem for each host in `placed` that has fewer CPUs than the inventory's `cpus:`.
 
     A host whose number of CPUs is unknown is not checked."""
     wanted = inventory.cpus or 0
@@ -137,7 +137,7 @@ def mount_problems(inventory: Inventory, name: str, place: HostPlan) -> list[Hvd
 
 
 def architecture_problems(placed: Mapping[str, HostPlan]) -> list[HvdockerError]:
-    """Return an error for each host whose CPU architecture differs from the majority's.
+    """Return an error for each host in `placed` whose CPU architecture differs from the majority's.
 
     One image cannot run on two architectures."""
     by_arch: dict[str, list[str]] = {}

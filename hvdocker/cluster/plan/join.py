@@ -131,8 +131,9 @@ def steps_to_join(
 ) -> Iterator[JoinJob]:
     """Yield one step for each host in `fresh` (hosts with a new worker) that joins or comes back to a running job.
 
-    `joins` are the decisions of `plan_joins`. A host that comes back needs the step too: its secrets were in the old
-    worker, and its files may be lost. The head of a job needs none."""
+    `placed` has the plans of all hosts, and `joins` are the decisions of `plan_joins`. A host that comes back needs the
+    step too: its secrets were in the old worker, and its files may be lost. The head of a job needs none. A job whose
+    head is not in `placed` gets no steps."""
     for job in state.running_jobs():
         head = state.host_of(job)
         for share in _shares_after(state, job, placed, fresh, joins):

@@ -34,7 +34,8 @@ def all_members(
 def is_outdated(members: Sequence[ClusterMember], placed: Mapping[str, HostPlan], kept: Collection[str]) -> bool:
     """Return whether the members file of a `kept` host (a host whose worker is not replaced) differs from `members`.
 
-    A host without the file, from an earlier version, does not count as outdated."""
+    `placed` has the host plans, with the members files that were observed. A host without the file, from an earlier
+    version of hvdocker, does not count as outdated."""
     return any(placed[name].seen.members_line not in ("", _members_line(members)) for name in kept)
 
 

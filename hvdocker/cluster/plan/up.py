@@ -101,7 +101,7 @@ def _plan(
 
 
 def _steps_to_remove_surplus(state: ClusterState, placed: Mapping[str, HostPlan]) -> Iterator[RemoveContainer]:
-    """Yield steps that remove workers on hosts that are no longer part of the cluster.
+    """Yield steps that remove workers on hosts that are no longer part of the cluster: those that `placed` lacks.
 
     These steps come before the creation of new workers, which may get the GPUs of the removed ones. Raises if a
     running job uses a worker that would be removed."""
@@ -130,8 +130,9 @@ def why_worker_needed(
 ) -> str | None:
     """Return why the host's worker has to be created or replaced, None if the existing worker can stay.
 
-    `place` is the host's plan, and `worker` the existing worker, if any. `image` is the plan for the cluster's image.
-    `brought` is the public half of the user's own key, if any."""
+    `place` is the host's plan, and `worker` the existing worker, if any. `maker` has the owner and version for labels,
+    which are no reason to replace a worker. `image` is the plan for the cluster's image. `brought` is the public half
+    of the user's own key, if any."""
     if worker is None:
         return "new"
     if not runs_image(worker, place, image):

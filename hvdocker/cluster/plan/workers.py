@@ -52,10 +52,10 @@ def worker_stages(
 ) -> list[Stage]:
     """Return the stages that create or replace workers, and update the workers that are kept.
 
-    `specs` has the specification of each host's worker. `reasons` maps each host that gets a new worker to the
-    reason. On the other hosts a stopped worker is started. If workers are added or removed, the SSH files of kept
-    workers and of the masters of running jobs are updated. `joins` are the hosts with a new worker that join a
-    running job. `unreachable` hosts do not answer: they only stay trusted, so that they can come back. Raises an
+    `placed` has the host plans, and `specs` the specification of each host's worker. `reasons` maps each host that gets
+    a new worker to the reason. On the other hosts a stopped worker is started. If workers are added or removed, the SSH
+    files of kept workers and of the masters of running jobs are updated. `joins` are the hosts with a new worker that
+    join a running job. `unreachable` hosts do not answer: they only stay trusted, so that they can come back. Raises an
     error if a running job would lose a worker.
 
     The public key of a new worker is in its label, and all kept workers get that key before the new worker is
@@ -123,10 +123,11 @@ def _trust(
     members: tuple[ClusterMember, ...],
     pinned: Mapping[str, str],
 ) -> Trust:
-    """Return the members of the cluster and the sources of its SSH keys.
+    """Return a Trust: the `members` of the cluster and the sources of its SSH keys.
 
-    The client key is the user's own, else that of a kept worker, else a new one. `fresh` are the hosts with a new
-    worker, which get a new host key. `pinned` has the public host keys of the other members, by host."""
+    The client key is the user's own, else that of a kept worker, else a new one. `placed` has the host plans. `fresh`
+    are those of its hosts that get a new worker, with a new host key. `pinned` has the public host keys of the other
+    members, by host."""
     kept = [name for name in placed if name not in fresh]
     client_from = kept[0] if kept and not inventory.keys else None
     return Trust(
@@ -174,7 +175,7 @@ def _run_mark_folders(folder: str, spec: ContainerSpec) -> list[str]:
 
 
 def _steps_to_check_mesh(placed: Mapping[str, HostPlan], touched: list[str]) -> list[Step]:
-    """Return the step that logs in over SSH from the first host's worker to every worker.
+    """Return the step that logs in over SSH from the worker of the first host in `placed` to the workers of all.
 
     This is what the head of a job will do. `touched` are the hosts whose worker the plan starts. If there are none, no
     step is returned."""

@@ -72,12 +72,12 @@ class InfinibandPort:
 class MachineSeen:
     """What the scripts of `facts/commands.py` read on the host, without its engine.
 
-    `load` is the load average of the last minute. `nvidia_cards` is the number of NVIDIA cards on the PCI bus, with
-    or without a driver. `gpu_error` is why nvidia-smi failed. `resolved` has, by host name, the addresses to which
-    the host resolves it. `feeds` are folders that were left when hosts passed an image on to each other. `contexts`
-    are the SELinux labels of ~/.hvdocker and of the mount sources, by path; an empty label means that the path does
-    not exist. The SELinux and AppArmor fields come from the kernel; `EngineState.security` has what the engine says
-    about them."""
+    `available_bytes` is the memory that new processes can get. `load` is the load average of the last minute. `gpus`
+    are those that nvidia-smi lists, and `gpu_error` is why it failed. `nvidia_cards` is the number of NVIDIA cards on
+    the PCI bus, with or without a driver. `resolved` has, by host name, the addresses to which the host resolves it.
+    `feeds` are folders that were left when hosts passed an image on to each other. `contexts` are the SELinux labels of
+    ~/.hvdocker and of the mount sources, by path; an empty label means that the path does not exist. The SELinux and
+    AppArmor fields come from the kernel; `EngineState.security` has what the engine says about them."""
 
     kernel: str = ""
     hostname: str = ""

@@ -33,7 +33,8 @@ T = TypeVar("T")
 
 @dataclass
 class Attempts:
-    """Runs attempts to gather facts and collects their errors, so that one failure hides no other fact."""
+    """Runs attempts to gather facts about `host` and collects their errors in `failures`, so that one failure hides no
+    other fact."""
 
     host: str
     failures: list[HvdockerError] = field(default_factory=list)

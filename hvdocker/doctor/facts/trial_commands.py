@@ -110,13 +110,15 @@ def look_inside(top: str = "") -> Command:
 
 
 def manual_command(image: str, has_gpus: bool) -> str:
-    """Return the `docker run` command with which the user can start a container of the image, as the trial did."""
+    """Return the `docker run` command with which the user can start a container of the image, as the trial did: with
+    all GPUs if `has_gpus`."""
     gpus = ("--gpus", "all") if has_gpus else ()
     return Command(("docker", "run", "--rm", "--network", "none", *gpus, "--entrypoint", "true", image)).line()
 
 
 def read_inside(said: str) -> InsideSeen | None:
-    """Parse the output of `look_inside`. Return None if it does not contain the result line."""
+    """Parse `said`, the output of the command from `look_inside`. Return None if it does not contain the result
+    line."""
     found = _MARK.search(said)
     if not found:
         return None

@@ -42,7 +42,7 @@ def judge_between_hosts(
 
 
 def _images(inventory: Inventory, seen: Mapping[str, HostSeen], up: str) -> Iterator[Finding]:
-    """Compare the images of the hosts by content. `up` is the command that findings suggest as the fix.
+    """Compare the images of the observed hosts (`seen`) by content. `up` is the command to suggest as the fix.
 
     Different images are BAD if workers already run from them. Otherwise they are a WARN, because `up` fixes it."""
     contents = {name: _content(name, host) for name, host in seen.items()}

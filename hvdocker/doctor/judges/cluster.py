@@ -59,7 +59,8 @@ def why_replaced(
 ) -> dict[str, str]:
     """Return, by host, why `up` would replace the worker. Hosts whose worker stays are left out.
 
-    The result is empty if the image cannot be determined, because another finding reports that."""
+    `placed` has the host plans, and `maker` the owner and version for the labels of workers. The result is empty if the
+    image cannot be determined, because another finding reports that."""
     workers = {name: worker for name, worker in state.workers().items() if name in placed}
     if not workers:
         return {}

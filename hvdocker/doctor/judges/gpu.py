@@ -94,8 +94,9 @@ def _users(machine: MachineSeen) -> Iterator[Finding]:
 def judge_toolkit(machine: MachineSeen, trial: TrialResult | None, push: str) -> Finding | None:
     """Judge whether containers get the host's GPUs (the NVIDIA container toolkit), by the trial container.
 
-    Return None for a host without GPUs. The finding is UNKNOWN if no container could be tried, and BAD if it started
-    only without the GPUs. `push` is the command that ships the image."""
+    `trial` is its result, None if there was none, mostly because the host has no image for it. Return None for a host
+    without GPUs. The finding is UNKNOWN if no container could be started, and BAD if it started only without the GPUs.
+    `push` is the command that ships the image, to suggest as the fix."""
     if not machine.gpus:
         return None
     if trial is None:
@@ -111,8 +112,9 @@ def judge_toolkit(machine: MachineSeen, trial: TrialResult | None, push: str) ->
 def judge_cuda(driver: str, cuda: str | None) -> Finding:
     """Judge whether the host's driver (`550.54.14`) supports the CUDA version of the image (`12.4`).
 
-    The finding is BAD if the driver cannot run this CUDA, WARN if it is older than the driver that came with it, and
-    UNKNOWN if the version is not in our tables. `cuda` is None if the image has no CUDA, which is a WARN."""
+    The finding is BAD if the driver cannot run this CUDA version, and WARN if the driver is older than the one that was
+    released with this CUDA version. It is UNKNOWN if the version of one of them is not known here. `cuda` is None if
+    the image has no CUDA, which is a WARN."""
     if cuda is None:
         return warn("cuda", "the image has no CUDA", ["ranks will train on processors, and GPUs stay unused"],
                     fix="choose an `image:` with CUDA")  # fmt: skip

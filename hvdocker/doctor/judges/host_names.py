@@ -21,8 +21,9 @@ LOCALHOST = "localhost"
 def judge_names(machine: MachineSeen, host: Host, peers: Iterable[Host], addresses: Mapping[str, str]) -> Finding:
     """Return BAD if a peer's name resolves to loopback, because it leads to the wrong host. Otherwise return GOOD.
 
-    The host's own name may resolve to loopback, as Debian's installer leaves it (127.0.1.1): containers have a host
-    name of their own, which resolves to the training address. `addresses` are the known training addresses by host."""
+    `machine` has the addresses to which the host resolved the names of its `peers`. The host's own name may
+    resolve to loopback, as Debian's installer leaves it (127.0.1.1): containers have a host name of their own, which
+    resolves to the training address. `addresses` are the known training addresses by host, for the fix."""
     wrong = {
         peer.host: (found, addresses.get(peer.name))
         for peer in peers
@@ -61,7 +62,8 @@ def names_to_resolve(host: Host, peers: Iterable[Host]) -> Iterator[str]:
 
 
 def loopback_address(machine: MachineSeen, name: str) -> str | None:
-    """Return the loopback address to which the host resolved this name, or None if it resolved to none."""
+    """Return the loopback address to which the host of `machine` resolved the name, or None if it is no loopback
+    address or the name was not resolved."""
     return next((found for found in machine.resolved.get(name, ()) if is_loopback(found)), None)
 
 

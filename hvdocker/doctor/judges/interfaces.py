@@ -24,7 +24,8 @@ _LOCAL_BRIDGE = re.compile(
 
 @dataclass(frozen=True)
 class _Complaint:
-    """One thing that is wrong with an interface. `shown` is for the table cell, `line` for the evidence."""
+    """One thing that is wrong with an interface. `shown` is for the table cell, `line` for the evidence. `fix` is the
+    command or advice that solves it."""
 
     mark: Mark
     shown: str
@@ -110,14 +111,14 @@ def _address_not_found(host: str, address: str, seen: tuple[InterfaceSeen, ...])
 def _other_address(seen: tuple[InterfaceSeen, ...], wrong: str) -> str:
     """Return the fix that proposes another `address:` for the inventory than `wrong`, the current training address.
 
-    The proposed address is one of this host that other hosts may reach."""
+    `seen` are the interfaces of the host. The proposed address is on one of them that other hosts may reach."""
     fit = [one for one in seen if one.is_up and not _LOCAL_BRIDGE.fullmatch(one.name)]
     known = [ipaddress.IPv4Interface(text).ip for one in fit for text in one.addresses]
     return address_fix_from(str(ip) for ip in known if str(ip) != wrong)
 
 
 def _own_complaints(training: _TrainingInterface) -> list[_Complaint]:
-    """Return what is wrong with the address or its interface, without comparing it with other hosts."""
+    """Return what is wrong with the training address or its interface, without comparing it with other hosts."""
     name, host, interface = training.interface.name, training.host, training.interface
     quoted, other = shlex.quote(name), _other_address(training.interfaces, str(training.address))
     found = []
@@ -165,8 +166,8 @@ def _same_subnet(training: _TrainingInterface) -> list[_Complaint]:
 def _compared_with_others(
     training: _TrainingInterface, training_interfaces: Mapping[str, _TrainingInterface]
 ) -> list[_Complaint]:
-    """Return complaints if the subnet or MTU of this host differs from that of most hosts. Otherwise the list is
-    empty."""
+    """Return complaints if the subnet or MTU of this host (`training`) differs from that of most hosts, which are in
+    `training_interfaces`, by host. Otherwise the list is empty."""
     found = []
     networks = Counter(other.network for other in training_interfaces.values())
     usual = max(networks, key=lambda network: (networks[network], network == _first(training_interfaces).network))

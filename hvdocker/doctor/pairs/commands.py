@@ -31,8 +31,8 @@ class SshCheck(Enum):
 class Listener:
     """The process that `check listen` leaves in a container of a host, and the ports that it opened for the peers.
 
-    There are three TCP ports (`tcp`) and one UDP port. A peer has to send the `token`. `pid` is the process id in the
-    container. `interface` and `mtu` are those of the training `address`."""
+    There are three TCP ports (`tcp`) and one UDP port (`udp`). A peer has to send the `token`. `pid` is the process id
+    in the container. `interface` and `mtu` are those of the training `address`."""
 
     host: str
     address: str

@@ -37,7 +37,7 @@ ROUND_S = 3
 
 @dataclass
 class _Examination:
-    """The state of one examination, by host or pair of hosts.
+    """The state of one examination, by host or pair of hosts. `placed` has the host plans.
 
     `life_s` is the time after which containers and listeners end by themselves. `containers` are the names of the
     containers in which the checks run. `ssh_checks` says what is tried on each host's worker port. `skipped` are the

@@ -23,7 +23,8 @@ TUNNEL_MTU = 1400
 
 
 def common_mtu(mtus: Iterable[int]) -> int:
-    """Return the MTU that most hosts have. In a tie ETHERNET_MTU wins, else the largest MTU."""
+    """Return the MTU that most hosts have; `mtus` has one for each host. In a tie ETHERNET_MTU wins, else the
+    largest."""
     counts = Counter(mtus)
     return max(counts, key=lambda mtu: (counts[mtu], mtu == ETHERNET_MTU, mtu))
 
@@ -57,7 +58,8 @@ def judge_mtu(results: PairResults, pair: Pair, answer: PairAnswer) -> Finding:
 def _black_hole(results: PairResults, pair: Pair, answer: PairAnswer, shown: str) -> Finding:
     """Return a BAD finding: packets leave the sender's interface but do not arrive, and no ICMP message says why.
 
-    `shown` is the short text of the finding, such as `1400 of 1500`."""
+    `answer` has the sizes that the first host of the pair measured. `shown` is the short text of the finding, such as
+    `1400 of 1500`. The fix sets the MTU of one of the two hosts."""
     start, end = results.listeners[pair[0]], results.listeners[pair[1]]
     link, passed = answer.mtu.link, answer.mtu.passed or 0
     lines = [f"{results.named(pair)}: packets of {passed} bytes arrive, packets of {passed + 1} vanish unsaid"]
@@ -73,7 +75,7 @@ def _black_hole(results: PairResults, pair: Pair, answer: PairAnswer, shown: str
 
 
 def _unknown_mtu(results: PairResults, pair: Pair, answer: PairAnswer) -> Finding:
-    """Judge the MTU if the UDP check gave no result, so that the packet sizes are unknown.
+    """Judge the MTU if the UDP check of `answer` gave no result, so that the packet sizes are unknown.
 
     Blocked UDP itself is no fault, because training uses TCP. The finding is BAD if full TCP packets do not arrive
     either, otherwise UNKNOWN."""
@@ -90,7 +92,8 @@ def _unknown_mtu(results: PairResults, pair: Pair, answer: PairAnswer) -> Findin
 
 
 def judge_round_trip(results: PairResults, pair: Pair, answer: PairAnswer) -> Finding:
-    """Judge the shortest of the measured round trips. It is a WARN if it is longer than SLOW_ROUND_TRIP_S.
+    """Judge the shortest round trip that the first host of the pair measured (`answer`). It is a WARN if it is longer
+    than SLOW_ROUND_TRIP_S.
 
     The finding is UNKNOWN if no round trip could be measured."""
     if answer.round_trip_s is None:
@@ -108,8 +111,8 @@ def judge_round_trip(results: PairResults, pair: Pair, answer: PairAnswer) -> Fi
 def judge_speed(results: PairResults, pair: Pair) -> Finding:
     """Judge the bandwidth of a pair. It is a WARN if it is far below the median of the other pairs.
 
-    It is compared with other pairs because the nominal speed of the network is not known. The finding is UNKNOWN if
-    the bandwidth could not be measured."""
+    It is compared with other pairs because the nominal speed of the network is not known. With fewer than two other
+    measured pairs the finding is GOOD. It is UNKNOWN if the bandwidth was not measured."""
     speeds = results.speeds or {}
     own = speeds.get(pair)
     if own is None or own.gbit_s is None:

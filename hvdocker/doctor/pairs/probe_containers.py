@@ -32,8 +32,8 @@ STALE_AFTER_S = 600
 class ProbeKeys:
     """SSH keys for one examination of all pairs.
 
-    `client` is the key with which all probe containers log in. `hosts` are the host keys. `trust` are the files that
-    make the containers trust each other."""
+    `client` is the key with which all probe containers log in. `hosts` has their host keys, by host. `trust` are the
+    files that make the containers trust each other."""
 
     client: key_pairs.SshKeyPair
     hosts: dict[str, key_pairs.SshKeyPair]
@@ -56,7 +56,7 @@ def make_probe_keys(cluster: str, places: Iterable[HostPlan], port: int) -> Prob
 def start_probe_container(
     link: HostLink, spec: ContainerSpec, place: HostPlan, passes: ProbeKeys, tell: Callable[[str], None]
 ) -> None:
-    """Create and start a probe container. `passes` are the keys that it gets.
+    """Create and start the probe container `spec`. `place` is the plan of its host, and `passes` has its keys.
 
     `tell` is called with the container's id as soon as it exists, so that the caller can remove it after any
     failure. The engine removes the container when it ends (AutoRemove), so neither Ctrl-C nor a controller that dies

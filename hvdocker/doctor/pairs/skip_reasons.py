@@ -21,8 +21,8 @@ def hosts_to_skip(
 ) -> dict[str, SkipReason]:
     """Return the hosts whose pairs cannot be checked from a container of the training image, each with the reason.
 
-    `reached` are the hosts that have a link. `inventory_flag` (`-i FILE`) is added to the `hvdocker image push` that
-    a reason suggests."""
+    `reached` are the hosts that have a link, and `placed` has the plans of those that could be planned; all others are
+    skipped. `inventory_flag` (`-i FILE`) is added to the `hvdocker image push` that a reason suggests."""
     found: dict[str, SkipReason] = {}
     addresses = [place.address for place in placed.values()]
     for host in inventory.hosts:
@@ -45,10 +45,11 @@ def _local(name: str) -> SkipReason:
 
 
 def _address(place: HostPlan, all_addresses: list[str]) -> SkipReason | None:
-    """Return a reason if the host cannot be reached at its training address, else None.
+    """Return a reason if other hosts cannot reach the host of `place` at its training address, else None.
 
-    No interface has the address, so that nothing can listen on it. Or it is a loopback address or that of another
-    host too, so that a peer that connects to it would reach itself or a wrong host."""
+    They cannot if no interface has the address, so that nothing can listen on it. Nor can they if it is a loopback
+    address or that of another host too: a peer that connects to it would reach itself or a wrong host.
+    `all_addresses` are the training addresses of all hosts."""
     name, address = place.name, place.address
     if place.seen.addresses and address not in place.seen.addresses:
         line = f"no interface of {name} has its training address {address}: nothing can listen on it"

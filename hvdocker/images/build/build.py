@@ -1,4 +1,5 @@
-"""Builds the doc-hvd images through an engine's API, with the classic builder, which every engine has."""
+"""Builds hvdocker's own images (`doc-hvd:TARGET`) through an engine's API, with the classic builder, which every engine
+has."""
 
 from __future__ import annotations
 

@@ -40,10 +40,10 @@ class FanOutHost:
 class FanOutNode:
     """A host's place in the tree of a fan-out, and the state of its transfer.
 
-    The controller sends to number 0; number N fetches from number (N - 1) // 2. `layers` are the layers that the host
-    lacks. `is_feeding` says that the host passes layers on. `host_key` is the key of its feed (the sshd that other
-    hosts fetch from), and `client_key` is the key with which it logs in to feeds. `is_ready` says that it was set up.
-    `feed` is None if its feed does not run. `was_reached` says that some host could connect to the feed,
+    `member` is the host. The controller sends to number 0; number N fetches from number (N - 1) // 2. `layers` are the
+    layers that the host lacks. `is_feeding` says that the host passes layers on. `host_key` is the key of its feed (the
+    sshd that other hosts fetch from), and `client_key` is the key with which it logs in to feeds. `is_ready` says that
+    it was set up. `feed` is None if its feed does not run. `was_reached` says that some host could connect to the feed,
     `was_unreachable` that some host could not. `loading` is its running or finished `docker load`."""
 
     number: int

@@ -107,8 +107,8 @@ class LayerCache:
     def trim(self, spare: Collection[str] = ()) -> None:
         """Remove files, the least recently used first, until the cache is within its limit.
 
-        Digests in `spare` stay, even if they alone exceed the limit. Drafts (temporary files) that killed runs
-        left more than a day ago are removed too."""
+        Digests in `spare` stay, even if they alone exceed the limit. Drafts (temporary files) that killed
+        hvdocker processes left more than a day ago are removed too."""
         if not self.root.is_dir():
             return
         for draft in self.root.glob("draft-*"):

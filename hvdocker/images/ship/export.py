@@ -70,7 +70,7 @@ def _cached_config(cache: LayerCache, image_id: str) -> bytes | None:
 
 
 def _cache_config_digest(cache: LayerCache, image_id: str, config: bytes) -> None:
-    """Store the digest of the configuration under the image id, if the two differ.
+    """Store the digest of `config`, the image's configuration, in the cache under the image id, if the two differ.
 
     They differ with containerd. `_cached_config` finds the configuration by the id later."""
     digest = f"sha256:{hashlib.sha256(config).hexdigest()}"
@@ -81,7 +81,7 @@ def _cache_config_digest(cache: LayerCache, image_id: str, config: bytes) -> Non
 
 
 def _stream_archive(engine: APIClient, reference: str) -> Iterator[bytes]:
-    """Yield the bytes of the image as a tar archive, exported by the engine. There is no timeout.
+    """Yield the bytes of the image `reference` as a tar archive, exported by the engine. There is no timeout.
 
     The SDK's own call has a timeout, which is too short if the engine works for minutes on a large image before it
     sends the first byte. A host that becomes unreachable is detected by the SSH connection."""
@@ -104,7 +104,8 @@ class _LayersWanted:
 def _read_from_engine(
     engine: APIClient, reference: str, wanted: _LayersWanted, cache: LayerCache, progress: Progress
 ) -> bytes:
-    """Export the image, put the layers in `wanted.missing` into the cache, and return the image's configuration.
+    """Export the image `reference`, put the layers in `wanted.missing` into the cache, and return the image's
+    configuration. `progress` receives the bytes read so far.
 
     To save hashing, files that have the size of a large cached layer are skipped. If a missing layer is not found this
     way, the image is exported again and every file is read."""
@@ -141,7 +142,7 @@ def _read_archive(chunks: Iterator[bytes], wanted: _LayersWanted, cache: LayerCa
 
 
 def _cache_if_wanted(content: IO[bytes], wanted: Collection[str], cache: LayerCache) -> str:
-    """Return the digest of the decompressed file `content`.
+    """Return the digest that the file `content`, which may be compressed, has after decompression.
 
     If the digest is in `wanted`, the decompressed file is put into the cache."""
     digest = hashlib.sha256()

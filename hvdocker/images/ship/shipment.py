@@ -51,7 +51,7 @@ class ShipmentRequest:
     report_progress: ReportProgress
 
     def report_read(self, done: int) -> None:
-        """Report how many bytes were read from the source; the total is unknown."""
+        """Report that `done` bytes of the image were read from the source so far; the total is unknown."""
         self.report_progress("reading", self.source, done, 0)
 
 
@@ -72,8 +72,9 @@ class _CacheRepair:
 class Shipment:
     """The transfer of one image to several hosts.
 
-    `members` are the hosts that get the image, by name. `fan_out` is None if hosts do not pass layers on to
-    each other. `failed` collects the hosts that may still have parts (incomplete images) after an error."""
+    `members` are the hosts that get the image, by name. `cache` has its layers on the controller. `fan_out` is None if
+    hosts do not pass layers on to each other. `failed` collects the hosts that may still have parts (incomplete images)
+    after an error. `repair` says whether the cache was already checked for damage."""
 
     request: ShipmentRequest
     image: ExportedImage
@@ -240,8 +241,8 @@ def docker_cli(link: HostLink) -> str:
 def _address_for_hosts(inventory: Inventory, name: str, able: FeedCapabilities) -> str:
     """Return the address by which other hosts reach the host `name`.
 
-    That is the host's `address:` in the inventory, else its address in the inventory's `network:`, else the
-    address that the controller connected to."""
+    That is the host's `address:` in the inventory, else its address in the inventory's `network:`, else the address
+    that the controller connected to. The last two come from `able`."""
     given = inventory.named(name).address
     if given:
         return given
@@ -254,7 +255,8 @@ def _address_for_hosts(inventory: Inventory, name: str, able: FeedCapabilities) 
 
 
 def _disk_errors(image: ExportedImage, members: Mapping[str, FanOutHost]) -> list[HvdockerError]:
-    """Return an error for every host with too little free disk. A host whose free disk is unknown gets none."""
+    """Return an error for every host in `members` whose engine has too little free disk for the layers of the image
+    that it lacks. A host whose free disk is unknown gets none."""
     errors: list[HvdockerError] = []
     for name, member in members.items():
         needs = member.present.needs_bytes(image)

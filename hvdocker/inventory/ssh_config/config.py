@@ -32,7 +32,8 @@ class SshConfig:
     """The user's and the system's OpenSSH configuration. Fabric uses this class in place of paramiko's SSHConfig
     and calls `lookup`.
 
-    `system` is the path of the system's file. `notes` are messages for the user, about a file that was ignored."""
+    `user_lines` and `system_lines` are the lines of the two files. `system` is the path of the system's file. `notes`
+    are messages for the user, about a file that was ignored."""
 
     user_lines: tuple[SshConfigLine, ...] = ()
     system_lines: tuple[SshConfigLine, ...] = ()
@@ -91,7 +92,8 @@ def load(home: Path | None = None, system_file: Path = SYSTEM_CONFIG) -> SshConf
     """Read ~/.ssh/config and the system's file. Raise UsageProblem if the user's file cannot be understood.
 
     A missing file counts as empty. If the system's file cannot be understood, it is ignored and a note says so,
-    because the user may not be allowed to correct it. `home` replaces the user's home folder."""
+    because the user may not be allowed to correct it. `home` replaces the user's home folder, and `system_file` the
+    path of the system's file."""
     home = home or Path.home()
     of_user = SshConfigSource(home / ".ssh", home)
     own = of_user.read(home / ".ssh" / "config")

@@ -81,7 +81,8 @@ class GitSeen:
 @dataclass(frozen=True)
 class CodeUsed:
     """The code that was synced to the hosts. `hash` is the hash of its contents (`Tree.hash`); `folder` is its
-    path on the controller. `files` and `size_bytes` are the number and total size of the synced files."""
+    path on the controller. `files` and `size_bytes` are the number and total size of the synced files. `git` is the
+    state of the folder in git."""
 
     hash: str
     folder: str = ""

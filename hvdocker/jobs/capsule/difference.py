@@ -40,7 +40,8 @@ class RankOutcome:
 class Outcome:
     """How a job ended, read from its record.json. `state` is a word such as `succeeded`; if the record was written
     while the job ran, it is the state at that time. `code` is the exit code, None if the record has none. `seconds` is
-    the run time, None if the job has not finished. `restarts` is the number of restarts."""
+    the run time, None if the job has not finished. `restarts` is the number of restarts. `ranks` says how each
+    rank ended."""
 
     state: str
     code: int | None

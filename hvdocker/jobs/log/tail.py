@@ -34,7 +34,7 @@ class LogTail:
 @dataclass(frozen=True)
 class _Piece:
     """One entry of the engine's log: mostly a line, or a part of a long line. `second` is its time stamp as a Unix
-    time in whole seconds."""
+    time in whole seconds, `data` its text without the time stamp."""
 
     second: float
     data: bytes

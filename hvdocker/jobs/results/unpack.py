@@ -89,8 +89,8 @@ def unpack(job: str, chunks: Iterator[bytes], place: Path, host: str, rename: Re
 
 
 def _refuse_unsafe_path(name: str, place: Path, host: str) -> None:
-    """Raise HvdockerError if an entry with this name would be written outside of TOP_FOLDERS, or through a symlink,
-    which tarfile would follow."""
+    """Raise HvdockerError, which names `host`, if an archive entry with this name would be written outside of
+    TOP_FOLDERS below `place`, or through a symlink there, which tarfile would follow."""
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts:
         raise HvdockerError(f"refused to write {name}: it lies outside the job's folder", host=host)

@@ -39,8 +39,8 @@ class RemoveSecrets(Step):
 
 @dataclass(frozen=True)
 class OverwriteSecrets(Step):
-    """Overwrite the secrets `names` of a job in its killed master with empty files: no command can run in it to remove
-    them."""
+    """Overwrite the secrets `names` of a job in its killed master `container` with empty files: no command can run in
+    it to remove them."""
 
     container: str
     job: str
