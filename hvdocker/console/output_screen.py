@@ -33,8 +33,8 @@ class _State:
 
 
 class OutputScreen:
-    """Writes lines, and the current states of progress bars. A state belongs to an owner (a rank and its stream),
-    which has one state at most.
+    """Writes lines, and the current states of progress bars. A state belongs to an owner (a rank and its stream), which
+    has one state at most. `clock` returns the time in seconds.
 
     A terminal shows the states below the lines. Elsewhere a state is written as a line if it has not changed for
     STILL_S."""

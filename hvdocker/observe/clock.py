@@ -15,5 +15,5 @@ def clock() -> Command:
 
 
 def read_clock(text: str) -> float | None:
-    """Return the seconds that `clock` printed, or None if the output is not a number."""
+    """Return the seconds in `text`, the output of the command of `clock`, or None if it is not a number."""
     return float(text) if re.fullmatch(r"\d+(\.\d*)?\n?", text) else None

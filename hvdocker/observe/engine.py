@@ -32,8 +32,8 @@ class EngineAnswers:
     """What the engine of a host answered.
 
     `image` is the cluster's image, or None if the engine does not have it. `containers` are those of this cluster,
-    `other_containers` those of other clusters. `info` is None if the engine was not asked for it (see
-    `ask_engine`)."""
+    `other_containers` those of other clusters. `info` is its answer to `docker info`, None if it was not asked for that
+    (see `ask_engine`)."""
 
     version: str
     info: dict[str, Any] | None  # Any: parsed JSON
@@ -42,7 +42,8 @@ class EngineAnswers:
     other_containers: tuple[ContainerSeen, ...] = ()
 
     def engine(self, answer: ProbeAnswer) -> EngineSeen:
-        """Return the values of the engine, from its own answers and those of the probe.
+        """Return the values of the engine, from its own answers and from `answer`, that of the probe (the script of
+        probe.py).
 
         The memory is the probe's value if there is one, so that it is the same whether the engine was asked for
         `info` or not. Without `info`, the architecture is that of the image, or `?`."""
@@ -55,7 +56,8 @@ class EngineAnswers:
 
 
 def ask_engine(link: HostLink, inventory: Inventory) -> EngineAnswers:
-    """Ask the engine for the cluster's image and for all containers, and for its `info` only if that is needed.
+    """Ask the engine for the cluster's image and for all containers, and for its `info` (as `docker info` shows it)
+    only if that is needed.
 
     `info` is slow, because the engine starts programs to answer it. It is not needed if the engine already runs this
     cluster's worker from the cluster's image, or from that image with a requirements layer (installed Python
@@ -109,7 +111,8 @@ def _exit_code(status: str) -> int | None:
 
 
 def _read_engine_info(info: Mapping[str, Any]) -> EngineSeen:
-    """Pick the values of `EngineSeen` from the engine's `info`. Values are `Any` because they come from parsed JSON."""
+    """Pick the values of `EngineSeen` from `info`, the engine's answer to `docker info`. Values are `Any` because they
+    come from parsed JSON."""
     return EngineSeen(
         version=info.get("ServerVersion", "?"),
         architecture=info.get("Architecture", "?"),
@@ -122,7 +125,8 @@ def _read_engine_info(info: Mapping[str, Any]) -> EngineSeen:
 
 
 def security_options(info: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the names of the security options in the engine's `info`, such as `rootless` from `name=rootless`.
+    """Return the names of the security options in `info`, the engine's answer to `docker info`, such as `rootless` from
+    `name=rootless`.
 
     Values are `Any` because they come from parsed JSON."""
     options = info.get("SecurityOptions") or ()
@@ -130,7 +134,7 @@ def security_options(info: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def see_image(engine: APIClient, reference: str) -> ImageSeen | None:
-    """Return the image with this tag or id, or None if the engine does not have it."""
+    """Return the image with the tag or id `reference`, or None if the engine does not have it."""
     from docker.errors import ImageNotFound
 
     try:
@@ -151,8 +155,9 @@ def see_image(engine: APIClient, reference: str) -> ImageSeen | None:
 def see_controller(inventory: Inventory, with_images: bool) -> ClusterState:
     """Return a state without hosts, which has the image, engine and networks of the controller's own engine.
 
-    The controller's engine is asked only if the cluster is local or `with_images` is set. Otherwise these values are
-    empty. They are also empty if the controller has no engine; then `controller_problem` says why."""
+    The controller's engine is asked only if the cluster is local (all workers on the controller) or `with_images` is
+    set. Otherwise these values are empty. They are also empty if the controller has no engine; then
+    `controller_problem` says why."""
     if not inventory.is_local and not with_images:
         return ClusterState(hosts={})
     found = local_engine()
@@ -173,8 +178,8 @@ def see_controller(inventory: Inventory, with_images: bool) -> ClusterState:
 
 
 def see_images(links: Mapping[str, HostLink], references: Mapping[str, str]) -> dict[str, ImageSeen]:
-    """Return the images of several hosts, by host. `references` has the tag or id of the image to look for on each
-    host.
+    """Return the images of several hosts, by host. `links` has the open links to the hosts. `references` has the tag or
+    id of the image to look for on each host.
 
     Hosts that do not have their image are left out. Raises an error if a host does not answer."""
 
@@ -187,7 +192,7 @@ def see_images(links: Mapping[str, HostLink], references: Mapping[str, str]) -> 
 
 
 def see_controller_image(reference: str) -> ImageSeen | None:
-    """Return the image with this name from the controller's own engine.
+    """Return the image with the tag or id `reference` from the controller's own engine.
 
     Return None if the controller has no engine, or if the engine does not have the image."""
     engine = local_engine().client

@@ -117,7 +117,8 @@ class _Card:
 
 
 def read_gpus(text: str) -> GpuAnswer:
-    """Read the output of `query_gpus`. Problems are returned in `error` and `notes`, not raised."""
+    """Read `text`, the output of the command of `query_gpus`. Problems are returned in `error` and `notes`, not
+    raised."""
     answer = read_probe(text)
     code, apps, listing = (answer.values.get(key, "0") for key in ("code", "appscode", "listcode"))
     if not answer.is_complete:
@@ -168,7 +169,8 @@ def _card(fields: str, line: str) -> _Card | None:
 
 
 def number_or_none(text: str) -> int | None:
-    """Return the number, or None for `[N/A]`, `[Not Supported]`, `ERR!` and other words."""
+    """Return the number in `text`, a value that nvidia-smi printed, or None for `[N/A]`, `[Not Supported]`, `ERR!` and
+    other words."""
     return int(text) if text.isascii() and text.isdigit() else None
 
 
@@ -177,7 +179,8 @@ _SLICE = re.compile(r"\s+MIG (\S+)\s+Device\s+\d+: \(UUID: (MIG-[^)\s]+)\)")
 
 
 def _slices(lines: Iterable[str]) -> dict[str, list[tuple[str, str]]]:
-    """Map the UUID of a card to the (profile, UUID) of each of its MIG slices.
+    """Map the UUID of a card to the (profile, UUID) of each of its MIG slices. A profile names the size of a slice,
+    such as `1g.10gb`.
 
     `lines` is the output of `nvidia-smi -L`, which lists slices below their card."""
     found: dict[str, list[tuple[str, str]]] = {}
@@ -211,7 +214,7 @@ def _devices(cards: Iterable[_Card], slices: Mapping[str, list[tuple[str, str]]]
 
 
 def _with_processes(gpus: Iterable[GpuSeen], answer: ProbeAnswer) -> tuple[GpuSeen, ...]:
-    """Return the GPUs with their processes, which are read from `answer`, the output of `query_gpus`.
+    """Return the GPUs with their processes, which are read from `answer`, the parsed output of `query_gpus`.
 
     The driver lists processes by card. So a process on a card in MIG mode is added to every slice of that card."""
     programs: dict[str, list[GpuProcess]] = {}
@@ -225,7 +228,8 @@ def _with_processes(gpus: Iterable[GpuSeen], answer: ProbeAnswer) -> tuple[GpuSe
 
 
 def _set_processes(gpu: GpuSeen, programs: Iterable[GpuProcess]) -> GpuSeen:
-    """Return the GPU with these processes. An entry without a process id gets the used memory of the whole GPU."""
+    """Return the GPU with the processes `programs`. An entry without a process id gets the used memory of the whole
+    GPU."""
     known = (one if one.pid else replace(one, used_mb=gpu.used_mb) for one in programs)
     return replace(gpu, processes=tuple(known))
 

@@ -42,7 +42,8 @@ def observe_hosts(
 
 
 def whole_state(inventory: Inventory, links: Mapping[str, HostLink], with_images: bool = True) -> ClusterState:
-    """Return the observed state of all hosts. If some hosts cannot be used, raise one error that names all of them.
+    """Observe all hosts in `links` and return their state. If some hosts cannot be used, raise one error that names all
+    of them.
 
     `with_images`: also look for the cluster's image on the controller."""
     state, failed = partial_state(inventory, links, with_images)
@@ -53,7 +54,8 @@ def whole_state(inventory: Inventory, links: Mapping[str, HostLink], with_images
 def partial_state(
     inventory: Inventory, links: Mapping[str, HostLink], with_images: bool = True, without_gpus: Collection[str] = ()
 ) -> tuple[ClusterState, Mapping[str, HvdockerError]]:
-    """Return the observed state of the usable hosts, and the errors of the other hosts by name.
+    """Observe all hosts in `links`. Return the state of those that can be used, and the errors of the other hosts by
+    name.
 
     `with_images`: also look for the cluster's image on the controller. `without_gpus` is as in `observe_hosts`."""
     with ThreadPoolExecutor(max_workers=1) as beside:
@@ -198,8 +200,8 @@ def _listening_ports(link: HostLink, inventory: Inventory, seen: Iterable[Contai
 def find_engine(link: HostLink) -> None:
     """Find out how the host's engine is reached (socket or sudo) and store that in the link.
 
-    For callers that need the engine but no other fact about the host. Raises HostUnfit if the engine cannot be
-    reached. Does nothing if the link is not an SshLink, as in a local cluster."""
+    For callers that need the engine but no other fact about the host. Raises HostUnfit if the engine cannot be reached.
+    Does nothing if the link is not an SshLink, as in a local cluster (all workers on the controller)."""
     if isinstance(link, SshLink):
         link.use_engine(choose_engine_access(_run_probe(link, "", []), link))
 
@@ -236,7 +238,8 @@ def _missing_tools_error(tools: list[str]) -> HostUnfit:
 def choose_engine_access(answer: ProbeAnswer, link: SshLink) -> EngineAccess:
     """Choose the engine's socket if this user may open it, else the docker CLI through passwordless sudo.
 
-    `answer` is that of the probe. Raises HostUnfit if neither is possible."""
+    `answer` is that of the probe; `link` only gives the host's name for errors. Raises HostUnfit if neither is
+    possible."""
     sockets = answer.all("socket")
     for line in sockets:
         verdict, _, path = line.partition(" ")
@@ -259,8 +262,9 @@ def choose_engine_access(answer: ProbeAnswer, link: SshLink) -> EngineAccess:
 def _free_bytes(link: HostLink, answer: ProbeAnswer, info: Mapping[str, Any] | None) -> int | None:
     """Return the free bytes of the disk that has the engine's images, or None if unknown.
 
-    If `info` names another folder than the default for images, the free space of that folder is queried. Values of
-    `info` are `Any` because they come from parsed JSON."""
+    `answer` is that of the probe, `info` the engine's answer to `docker info`, None if it was not asked. If `info`
+    names another folder than the default for images, the free space of that folder is queried. Values of `info` are
+    `Any` because they come from parsed JSON."""
     root = (info or {}).get("DockerRootDir", _DEFAULT_DOCKER_ROOT)
     if root != _DEFAULT_DOCKER_ROOT:
         fields = link.run(command("df", "-Pk", root)).text.splitlines()[-1:]
@@ -270,7 +274,8 @@ def _free_bytes(link: HostLink, answer: ProbeAnswer, info: Mapping[str, Any] | N
 
 
 def _required_number(answer: ProbeAnswer, key: str) -> int:
-    """Return a number that the probe always prints, such as the one with the key `uid`. Raises HostUnfit without it.
+    """Return the number with this key in `answer`, the output of the probe, which always prints it, such as `uid`.
+    Raises HostUnfit without it.
 
     A default value would be wrong: user 0 is root."""
     number = answer.number(key, -1)
@@ -283,7 +288,8 @@ def _required_number(answer: ProbeAnswer, key: str) -> int:
 
 
 def _supplementary_groups(answer: ProbeAnswer) -> tuple[int, ...]:
-    """Return the groups of the SSH user without the primary one and without root's, in ascending order."""
+    """Return the ids of the groups of the SSH user, from the probe's `answer`, without the primary one and without
+    root's, in ascending order."""
     numbers = {int(word) for word in answer.values.get("groups", "").split() if word.isdigit()}
     return tuple(sorted(numbers - {0, answer.number("gid", 0)}))
 
@@ -294,7 +300,7 @@ def _kilobytes(answer: ProbeAnswer, key: str) -> int | None:
 
 
 def _denied_error(socket: str, sudo_said: str, host: str) -> HostUnfit:
-    """Return the error for a user who may not open the engine's socket.
+    """Return the error for a user who may not open the engine's socket. `socket` is its path, `host` the host's name.
 
     `sudo_said` is the message with which sudo refused, or empty if the host has no sudo."""
     what = "this user may not open the Docker socket"

@@ -31,7 +31,8 @@ class MasterSeen:
 
 
 def see_masters(links: Mapping[str, HostLink], most_ended: int | None) -> HostOutcomes[tuple[MasterSeen, ...]]:
-    """Return the masters of each host: running ones first, then ended ones, each newest first.
+    """Return the masters (of all clusters) on each host in `links`: running ones first, then ended ones, each newest
+    first.
 
     The start and end times need one engine call per master. All running masters get their times, but only the
     `most_ended` newest of the ended ones. None means all."""

@@ -103,7 +103,8 @@ class ProbeAnswer:
 
 
 def read_probe(text: str) -> ProbeAnswer:
-    """Parse `key value` lines. Other scripts (GPUs, doctor, gc) print the same format and use this parser too."""
+    """Parse `text`, `key value` lines that the probe printed. Other scripts (GPUs, doctor, gc) print the same format
+    and use this parser too."""
     answer = ProbeAnswer()
     for line in text.split("\n"):
         key, _, value = line.partition(" ")
@@ -115,7 +116,7 @@ def read_probe(text: str) -> ProbeAnswer:
 def reached_address(answer: ProbeAnswer) -> str:
     """Return the host's address to which the controller connected, or an empty text if it is unknown.
 
-    It is the third field of SSH_CONNECTION."""
+    It is the third field of the variable SSH_CONNECTION on the host, which the probe prints."""
     fields = answer.values.get("reached", "").split()
     return fields[2].removeprefix("::ffff:") if len(fields) == 4 else ""
 
@@ -167,7 +168,8 @@ def port_holder(port: int) -> Command:
 
 
 def docker_arch(machine: str) -> str:
-    """Convert the CPU architecture that engines report (`x86_64`, as uname) to the name that images use (`amd64`).
+    """Convert `machine`, the CPU architecture that engines report (`x86_64`, as uname) to the name that images use
+    (`amd64`).
 
     Any other name is returned unchanged."""
     known: Mapping[str, str] = {

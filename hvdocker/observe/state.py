@@ -37,8 +37,8 @@ _CONFIG_KEYS = (
 class ContainerSeen:
     """A container that hvdocker created.
 
-    `state` is the engine's word, such as `exited`. `created` is in Unix seconds. `exit_code` is None unless the
-    container has exited."""
+    `id` and `image_id` are those of the engine. `state` is the engine's word, such as `exited`. `created` is in Unix
+    seconds. `exit_code` is None unless the container has exited."""
 
     id: str
     name: str
@@ -254,7 +254,7 @@ class HostSeen:
 
 @dataclass(frozen=True)
 class NetworkSeen:
-    """The networks of the controller's engine, for a local cluster.
+    """The networks of the controller's engine, for a local cluster (all workers on the controller).
 
     `own_subnet` is the subnet of the cluster's network, None if there is none yet. `subnets_taken` are the subnets of
     all networks."""
@@ -301,8 +301,8 @@ class ClusterState:
         return [master for master in self.masters() if master.is_living]
 
     def placement_of(self, master: ContainerSeen) -> Placement:
-        """Return the slots and GPUs that the job holds now: those from its start, and those of hosts that joined it
-        later."""
+        """Return the slots and GPUs that the job of `master` holds now: those from its start, and those of hosts that
+        joined it later."""
         first = master.placement
         joined = [worker.joined_share for worker in self.workers().values() if worker.has_joined(master)]
         return Placement((*first.shares, *(share for share in joined if share.host not in first.hosts)))

@@ -26,7 +26,7 @@ RETRY_FAILED_QUERY_S = 60.0
 
 @dataclass(frozen=True)
 class CpuSlots:
-    """The processor slots of a host without GPUs.
+    """The processor slots of a host without GPUs; `total` is their number.
 
     `held` maps each running job of this cluster to the number of slots that it holds on the host."""
 

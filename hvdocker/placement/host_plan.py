@@ -14,10 +14,10 @@ class HostPlan:
     """What the planner decided for the containers of one host.
 
     The sshd of the host's worker listens at `address` and `port`. `uid` and `gid` are the user of the containers.
-    `folder` is the cluster's folder on the host. `devices` are the UUIDs of the GPUs that the worker holds for the
-    cluster. `workers_on_machine` is the number of workers on the same machine; it is more than 1 only in a local
-    cluster. `request_label` is the request that the cluster was created for, as in the label `hvdocker.asked`
-    (`{"np":6}` for `up -np 6`); empty without one."""
+    `folder` is the cluster's folder on the host, `slots` the number of ranks that the cluster may run there. `devices`
+    are the UUIDs of the GPUs that the worker holds for the cluster. `workers_on_machine` is the number of workers on
+    the same machine; it is more than 1 only in a local cluster. `request_label` is the request that the cluster was
+    created for, as in the label `hvdocker.asked` (`{"np":6}` for `up -np 6`); empty without one."""
 
     host: Host
     seen: HostSeen
@@ -45,7 +45,8 @@ class HostPlan:
 
     @property
     def container_hostname(self) -> str | None:
-        """The host name inside of the containers; None in a local cluster, where the engine names them.
+        """The host name inside of the containers; None in a local cluster (all workers on the controller), where the
+        engine names them.
 
         It differs from the host's own name, because Gloo and MPI send tensors by the address that the own name
         resolves to: 127.0.1.1 on a host that Debian's installer set up, or an address of another network. The

@@ -27,7 +27,8 @@ class Lease:
     container: str
 
     def __str__(self) -> str:
-        """Return the text that completes the sentence `held by …`, for messages and tables."""
+        """Return the text that completes the sentence `held by …`, for messages and tables: `mnist-4kq2 of kim`, or
+        `the cluster lab of kim` without a job."""
         whose = f" of {self.owner}" if self.owner else ""
         return f"{self.job or f'the cluster {self.cluster}'}{whose}"
 
@@ -63,7 +64,7 @@ class GpuUse:
 def gpu_uses(
     seen: HostSeen, busy_bytes: int, jobs: Mapping[str, tuple[Lease, ...]] | None = None
 ) -> tuple[GpuUse, ...]:
-    """Return the leases and foreign processes of every GPU of a host.
+    """Return the leases and foreign processes of every GPU of the host `seen`.
 
     `jobs` are the leases of jobs on all hosts by UUID, from `job_leases`. They are needed because a job's label is on
     its master, which runs on only one of the job's hosts. If `jobs` is None, only the masters on this host count.
@@ -90,7 +91,8 @@ def _leases_of(
 
 
 def job_leases(hosts: Iterable[HostSeen]) -> dict[str, tuple[Lease, ...]]:
-    """Return the leases of all jobs whose master is alive, of all clusters, by the UUID of the GPU that they hold."""
+    """Return the leases of all jobs whose master is alive on one of `hosts`, of all clusters, by the UUID of the GPU
+    that they hold."""
     # By id, because hosts that share an engine (a local cluster) report the same containers.
     living = {one.id: one for host in hosts for one in (*host.containers, *host.other_containers) if one.is_living}
     found: dict[str, tuple[Lease, ...]] = {}
@@ -126,9 +128,9 @@ def _gpu_use(
 ) -> GpuUse:
     """Return the leases and foreign processes of one GPU.
 
-    `workers` and `jobs` are leases by UUID. `known` are hvdocker's containers on the host. `siblings` are the
-    UUIDs of all slices of the GPU's card. A process in a container of a cluster is foreign too if that cluster
-    holds none of these slices."""
+    `workers` and `jobs` are leases by UUID. `known` are hvdocker's containers on the host. `siblings` are the UUIDs of
+    all slices of the GPU's card. A process in a container of a cluster is foreign too if that cluster holds none of
+    these slices. `busy_bytes` is as in `gpu_uses`."""
     leases = _leases_of(gpu.uuid, workers, jobs)
     # The driver does not report which slice of a card a process uses, so processes of the clusters that hold
     # other slices of the card are not foreign.

@@ -70,8 +70,9 @@ def _localhost_head(text: str, exact: tuple[Share, ...], names: list[str]) -> st
     """Return the host that `-H` calls `localhost`, or an empty string if `-H` does not use this word or a host has
     this name.
 
-    This host becomes the head, however many slots it has, because `localhost` means the host of the launcher. `text`
-    is the value of `-H`, and `exact` its parsed shares (slots of each host). `names` are the inventory's hosts."""
+    This host becomes the head, however many slots it has, because `localhost` means the host on which the launcher
+    (horovodrun) runs. `text` is the value of `-H`, and `exact` its parsed shares (slots of each host). `names` are the
+    inventory's hosts."""
     words = [part.strip().rpartition(":")[0] for part in text.split(",")]
     if LOCALHOST not in words or LOCALHOST in names:
         return ""

@@ -65,7 +65,8 @@ class Offer:
 
 @dataclass(frozen=True)
 class GpuRequest:
-    """The value of `--gpu`, such as `A100:80GB`: a model, a minimum memory, both, or neither (any GPU).
+    """The value of `--gpu`, such as `A100:80GB`: a model, a minimum memory (0 in `memory_mb`: any), both, or neither
+    (any GPU).
 
     `is_none` (`--gpu none`) requests slots without a GPU. scope_label.py writes the field names into a label
     of the workers, so they must not change."""

@@ -98,9 +98,10 @@ class Context:
         self.cancelled.set()
 
     def report_progress(self, stage: str, text: str, host: str | None = None, **numbers: int | bool | None) -> None:
-        """Report progress to the listener, as an Event with these fields; `numbers` are its fields `done`, `total` and
-        `is_end`. Raises Interrupted if `cancel` was called, and the error of `guard` if a lock was lost. So steps that
-        call this often can be stopped."""
+        """Report progress to the listener, as an Event with these fields: `stage` is a word for the kind of work,
+        `text` says what is done, `host` is None if it concerns no single host; `numbers` are its fields `done`, `total`
+        and `is_end`. Raises Interrupted if `cancel` was called, and the error of `guard` if a lock was lost. So steps
+        that call this often can be stopped."""
         if self.cancelled.is_set():
             raise Interrupted("interrupted")
         self.guard()

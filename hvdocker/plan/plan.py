@@ -81,7 +81,7 @@ def steps_by_host(wave: Sequence[Stage]) -> dict[str, list[tuple[str, Step]]]:
 
 
 def plan_of(verb: str, cluster: str, *stages: tuple[str, list[Step]] | Stage) -> Plan:
-    """Make a plan for a verb, such as `up`. Each stage is a Stage, or a pair of its name and its steps. Stages without
-    steps are left out."""
+    """Make a plan for a verb, such as `up`, and the cluster with the name `cluster`. Each stage is a Stage, or a pair
+    of its name and its steps. Stages without steps are left out."""
     made = [stage if isinstance(stage, Stage) else Stage(stage[0], tuple(stage[1])) for stage in stages]
     return Plan(verb, cluster, tuple(stage for stage in made if stage.steps))

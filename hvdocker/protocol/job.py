@@ -26,12 +26,12 @@ STOP_S = 45
 @dataclass(frozen=True)
 class JobSpec:
     """Everything that defines a job. `job` and `cluster` are the names of the job and its cluster. `placement` has its
-    hosts and slots, `addresses` the training address of each host. `port` is the SSH port of the workers. `launcher`
-    is the command line of the launcher, `command` what each rank runs, in the folder `workdir` of its container.
-    `code_hash` identifies the state of the code. `env` has the variables of `env:` in the inventory and of `--env`;
-    `env_from_caller` names those whose values came from the caller's environment. `secrets` says where to read each
-    secret, `resilience` what the job does on failure. `script` is what the user named: a script, a module, or the
-    first word of a command."""
+    hosts and slots, `addresses` the training address of each host. `port` is the SSH port of the workers. `launcher` is
+    the command line of the launcher (horovodrun, which starts the ranks), `command` what each rank runs, in the folder
+    `workdir` of its container. `code_hash` identifies the state of the code. `env` has the variables of `env:` in the
+    inventory and of `--env`; `env_from_caller` names those whose values came from the caller's environment. `secrets`
+    says where to read each secret, `resilience` what the job does on failure. `script` is what the user named: a
+    script, a module, or the first word of a command."""
 
     job: str
     cluster: str
@@ -53,8 +53,9 @@ class JobSpec:
         """Return the text of the job.json that the rank wrapper and the supervisor read on `host`, a host of the job.
         Of secrets it has only the names.
 
-        job.json has the command and the environment, so that the launcher only has to start `rank JOB` on every host:
-        nothing that the user typed passes through a remote shell, and no value of `--env` through a command line."""
+        job.json has the command and the environment, so that the launcher (horovodrun) only has to start `rank JOB` on
+        every host: nothing that the user typed passes through a remote shell, and no value of `--env` through a command
+        line."""
         secrets = {"secrets": [secret.name for secret in self.secrets]} if self.secrets else {}
         devices = self.placement.devices_on(host)
         body = {
@@ -253,10 +254,10 @@ class JobRecord:
     `state` is `running`, `succeeded`, `failed` or `stopped`; if a supervisor is killed, it stays `running`. `code` is
     the exit code of the master, None while the job runs. `started` and `finished` are seconds since the epoch;
     `finished` is 0 while the job runs. `restarts` counts the restarts that were made. `first_failure` and `lost_hosts`
-    are those of the last attempt (run of the launcher). `dropped_by_rule` are the lines because of which a log rule
-    dropped their hosts, `dropped_hosts` are hosts whose ranks kept failing. `stopped_by_rule` is the line that forbade
-    further restarts. `versions` maps installed packages, and `python`, to their versions. `output_lines` counts the
-    lines that the launcher wrote in attempts that are over; 0 if an older image did not count them."""
+    are those of the last attempt (run of the launcher, horovodrun). `dropped_by_rule` are the lines because of which a
+    log rule dropped their hosts, `dropped_hosts` are hosts whose ranks kept failing. `stopped_by_rule` is the line that
+    forbade further restarts. `versions` maps installed packages, and `python`, to their versions. `output_lines` counts
+    the lines that the launcher wrote in attempts that are over; 0 if an older image did not count them."""
 
     job: str
     state: str

@@ -29,9 +29,10 @@ class Line:
 
 @dataclass(frozen=True)
 class LineFilter:
-    """Selects lines of output. A line must match all fields; a field that is empty or None matches every line. The
-    launcher's own lines have no rank and no host, so a selection by rank or host excludes them. `pattern` is searched
-    in the text. It excludes states of progress bars, because the line that overwrites such a state may not match."""
+    """Selects lines of output. A line must match all fields; a field that is empty or None matches every line. Lines of
+    the launcher (horovodrun) itself have no rank and no host, so a selection by rank or host excludes them. `pattern`
+    is searched in the text. It excludes states of progress bars, because the line that overwrites such a state may not
+    match."""
 
     ranks: frozenset[int] = frozenset()
     hosts: frozenset[str] = frozenset()
@@ -47,8 +48,8 @@ class LineFilter:
 
 def parse_line(raw: str, host_of_rank: Sequence[str]) -> Line:
     """Split a raw line, such as `[1]<stderr>:text`, into its prefix (rank, host, stream) and its text. A line without
-    such a prefix is the launcher's own. `host_of_rank` has the host of each rank by the placement; a host in the
-    prefix (`[1@c]`) takes precedence. A carriage return at the end makes it a state of a progress bar."""
+    such a prefix is one of the launcher (horovodrun) itself. `host_of_rank` has the host of each rank by the placement;
+    a host in the prefix (`[1@c]`) takes precedence. A carriage return at the end makes it a state of a progress bar."""
     found = _PREFIX.match(raw)
     if not found:
         return Line(raw)

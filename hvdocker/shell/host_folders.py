@@ -131,12 +131,12 @@ def write_members(folder: str) -> Command:
 def replace_code(folder: str, is_shared: bool = False) -> Command:
     """Return the command that replaces the code of an earlier sync, and the index (the list of the files as the sync
     left them), by a tar stream from standard input. It is used for a host that joins a running job: the stream has the
-    CODE_PATHS of another host. `folder` is the cluster's folder. With `is_shared` the code is made readable by all,
-    for a container whose user is not the SSH user.
+    code and the index (CODE_PATHS) of another host. `folder` is the cluster's folder. With `is_shared` the code is made
+    readable by all, for a container whose user is not the SSH user.
 
-    Files that a job made stay in the code folder: a rank that starts again on this host looks for its checkpoint
-    there. Only files that the stream replaces, and files of the earlier sync that a job changed, move to
-    REPLACED_FOLDER. A stream that breaks off changes nothing."""
+    Files that a job made stay in the code folder: a rank that starts again on this host looks for its checkpoint there.
+    Only files that the stream replaces, and files of the earlier sync that a job changed, move to REPLACED_FOLDER, from
+    where `fetch` gets them. A stream that breaks off changes nothing."""
     script = (
         f'{KEEP_CHANGED}umask 022; cd -- "$1" || exit 1; state=$PWD/code.sync; in=$state/in.joining; new=$in/code; '
         f"kept=$PWD/{REPLACED_FOLDER}/join.$(date +%s).$$; TZ=UTC0; export TZ kept; "

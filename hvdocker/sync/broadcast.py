@@ -49,15 +49,15 @@ class Broadcast:
         self._thread.join()
 
     def _all(self, name: str) -> Iterator[Piece]:
-        """Yield the pieces for one host. If reading the stream failed, raise an error after the last piece, so that
-        a partial stream never looks complete."""
+        """Yield the pieces for the host `name`. If reading the stream failed, raise an error after the last piece, so
+        that a partial stream never looks complete."""
         while piece := self._next(name):
             yield piece
         if self.error:
             raise HvdockerError("what was being sent could not be read to its end") from self.error
 
     def _next(self, name: str) -> Piece | None:
-        """Wait for the host's next piece. Return None at the end of the stream, or if the host has left."""
+        """Wait for the next piece of the host `name`. Return None at the end of the stream, or if the host has left."""
         with self._moved:
             self._moved.wait_for(lambda: self._waiting.get(name, True) or self._is_over)
             waiting = self._waiting.get(name)

@@ -56,7 +56,7 @@ class HashCache:
             self._forget_oldest()
 
     def _write(self, path: Path, body: bytes) -> None:
-        """Write the file completely or not at all, even if two processes write at the same time."""
+        """Write `body` to the file `path` completely or not at all, even if two processes write at the same time."""
         handle, draft = tempfile.mkstemp(dir=self.folder, suffix=".part")
         try:
             with os.fdopen(handle, "wb") as file:
@@ -77,15 +77,15 @@ class HashCache:
 
 
 def has_settled(look: FileStat, seen_ns: int) -> bool:
-    """Whether the file last changed more than two seconds before `seen_ns`.
+    """Whether the file with the size and times `look` last changed more than two seconds before `seen_ns`.
 
     Any later change then gives the file new times, even if the clock of the file system is coarse."""
     return max(look[1:3]) < seen_ns - _SETTLED_NS
 
 
 def file_stat(status: os.stat_result) -> FileStat:
-    """Return size, modification time, change time and inode of a file. Whenever the file changes, one of these
-    changes."""
+    """Return size, modification time, change time and inode of a file, from its `os.stat`. Whenever the file changes,
+    one of these changes."""
     return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
 
 

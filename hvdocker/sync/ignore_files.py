@@ -33,7 +33,7 @@ class IgnoreScope:
 
     def ignores(self, path: str, is_folder: bool) -> bool:
         """Whether the file or folder is ignored by the ignore files of this scope. `path` begins at the code folder,
-        such as `data/train.csv`."""
+        such as `data/train.csv`; `is_folder` says whether it is a folder."""
         return bool(self.files) and is_ignored(self.files, self.prefix + os.fsencode(path), is_folder)
 
     def entering(self, folder: str, path: str, names: Collection[str]) -> IgnoreScope:
@@ -116,15 +116,15 @@ def _git_folder(folder: Path) -> Path | None:
 
 
 def _git_rule_files(top: Path) -> list[Path]:
-    """Return the ignore files of a work tree that are not beside its files: `info/exclude` in git's data, then the
-    user's own ignore file. The first has precedence. They may be missing."""
+    """Return the ignore files of the work tree with the top folder `top` that are not beside its files: `info/exclude`
+    in git's data, then the user's own ignore file. The first has precedence. They may be missing."""
     data = _git_folder(top)
     return [*([data / "info" / "exclude"] if data else []), top / _excludes_file(top)]
 
 
 def _excludes_file(top: Path) -> str:
-    """Return the path of the user's own ignore file, which git's setting `core.excludesFile` names. Without git or
-    the setting, return git's default."""
+    """Return the path of the user's own ignore file, which git's setting `core.excludesFile` names in the work tree
+    with the top folder `top`. Without git or the setting, return git's default."""
     own = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     words = ["git", "config", "--type=path", "--get", "core.excludesFile"]
     try:

@@ -28,10 +28,10 @@ OnGrowth = Callable[[str], None]
 class StreamFiles:
     """What one tar stream contains. Hosts with equal StreamFiles share one stream.
 
-    `changes` is everything that the hosts lack; `paths` are the files in this stream. A large sync has two streams:
-    a sample that measures the link, and the rest. The first stream makes the inbox (the folder on the host into
-    which streams are unpacked). The last stream also has the metadata with which the host moves all files into
-    place. `padding` is the number of bytes that fill up a sample."""
+    `changes` is everything that the hosts lack; `paths` are the files in this stream. A large sync has two streams: a
+    sample that measures the link, and the rest. The first stream (`is_first`) makes the inbox (the folder on the host
+    into which streams are unpacked). The last stream (`is_last`) also has the metadata with which the host moves all
+    files into place. `padding` is the number of bytes that fill up a sample."""
 
     changes: Changes
     paths: tuple[str, ...]

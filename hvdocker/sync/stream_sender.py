@@ -29,7 +29,8 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class SendResult:
-    """What sending one stream to one host took: the bytes that were sent, perhaps compressed, and the seconds.
+    """What sending one stream to one host took: the bytes that were sent (`wire_bytes`, perhaps compressed), and the
+    seconds (`took_s`).
 
     `kept` is the number of files of jobs that the host moved aside, because the sync replaced or removed them."""
 

@@ -61,7 +61,8 @@ def sync_host(link: HostLink, tree: Tree, folder: str, how: SyncOptions | None =
 
 def sync_all(targets: Mapping[str, SyncTarget], tree: Tree, how: SyncOptions | None = None) -> HostOutcomes[SyncReport]:
     """Sync all hosts together, in three phases: ask what each host holds, measure the links with a sample, send the
-    rest. Return a report or an error for each host. `how` None means the defaults of SyncOptions.
+    rest. `targets` has the link and the code folder of each host, by host name. Return a report or an error for each
+    host. `how` None means the defaults of SyncOptions.
 
     If a host fails, no host begins the next phase, and the error is in the outcomes. Errors in the local folder are
     raised. All hosts go through each phase together. So the files are read and packed once for all hosts that lack the

@@ -108,8 +108,8 @@ class Tree:
 
 
 def hash_contents(entries: Mapping[str, Entry]) -> str:
-    """Return a hash of contents only: equal for equal code, wherever and whenever it was checked out. Empty folders
-    do not count, because git does not have them."""
+    """Return a hash of the contents of `entries` (by path) only: equal for equal code, wherever and whenever it was
+    checked out. Empty folders do not count, because git does not have them."""
     rows = [[path, *entry.content_key()] for path, entry in sorted(entries.items()) if not entry.is_folder]
     return hashlib.sha256(json.dumps(rows).encode("utf-8", "surrogateescape")).hexdigest()
 
@@ -216,8 +216,8 @@ def parse_host_index(answer: bytes, damaged: Iterable[str] = ()) -> HostIndex:
 
 
 def _base(header: bytes) -> str | None:
-    """Return the first line of an index (two digests), NO_INDEX if the host has no index, or None if the line is
-    damaged."""
+    """Return `header`, the first line of an index (two digests), as text. Return NO_INDEX if it is empty, because the
+    host has no index, or None if the line is damaged."""
     if not header:
         return NO_INDEX
     return header.decode() if _HEADER.fullmatch(header) else None

@@ -82,8 +82,9 @@ def _hash_all(root: Path, entries: list[Entry]) -> dict[str, tuple[FileStat, str
 
 
 def _hash(root: Path, entry: Entry) -> tuple[FileStat, str]:
-    """Return the stat and the hash of a file, both as of the moment when it is opened: what is appended later is not
-    part of the tree. Raise CodeChanged if the file has vanished or shrinks meanwhile."""
+    """Return the stat and the hash of the file `entry` in the code folder `root`, both as of the moment when it is
+    opened: what is appended later is not part of the tree. Raise CodeChanged if the file has vanished or shrinks
+    meanwhile."""
     full = os.path.join(root, entry.path)  # noqa: PTH118  # making a Path per file would dominate a walk
     digest = hashlib.sha256()
     try:
@@ -111,8 +112,9 @@ class _Walk:
     def files(self, folder: str, prefix: str, outer: IgnoreScope) -> Iterator[FoundFile]:
         """Yield the files below `folder` that are not ignored, sorted by name, and the folders without such files.
 
-        `prefix` is the path of `folder` in the tree. `outer` has the ignore files of the folders above. The code
-        uses strings and scandir for speed, because every `train` walks the code folder."""
+        `prefix` is the path of `folder` in the tree with a slash at its end, empty for the code folder itself. `outer`
+        has the ignore files of the folders above. The code uses strings and scandir for speed, because every `train`
+        walks the code folder."""
         try:
             with os.scandir(folder) as listing:
                 items = sorted(listing, key=lambda item: item.name)

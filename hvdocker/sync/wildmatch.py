@@ -89,9 +89,9 @@ def _stars(pattern: bytes, start: int, plain: int) -> tuple[bytes, int]:
 
 
 def _bracket(pattern: bytes, at: int) -> tuple[bytes, int]:
-    """Translate a bracket expression, such as `[!a-z]`. `at` is the position after the opening bracket. Return the
-    regular expression, and where the next part begins. Raise _MatchesNothing if the bracket is not closed or matches
-    no character."""
+    """Translate a bracket expression of `pattern`, such as `[!a-z]`. `at` is the position after the opening bracket.
+    Return the regular expression, and where the next part begins. Raise _MatchesNothing if the bracket is not closed or
+    matches no character."""
     is_negated = pattern[at : at + 1] in (b"!", b"^")
     at += is_negated
     found, at = _bracket_bytes(pattern, at)
@@ -102,8 +102,9 @@ def _bracket(pattern: bytes, at: int) -> tuple[bytes, int]:
 
 
 def _bracket_bytes(pattern: bytes, at: int) -> tuple[set[int], int]:
-    """Return the bytes that a bracket expression names, and the position after its closing bracket. `at` is where its
-    content begins, after `[`, `[!` or `[^`. A closing bracket that comes first is an ordinary character."""
+    """Return the bytes that a bracket expression of `pattern` names, and the position after its closing bracket.
+    `at` is where its content begins, after `[`, `[!` or `[^`. A closing bracket that comes first is an ordinary
+    character."""
     found: set[int] = set()
     before: int | None = None  # the start of a range, if a hyphen follows
     is_first = True
@@ -133,9 +134,9 @@ def _bracket_char(pattern: bytes, at: int) -> tuple[int, int]:
 
 
 def _named_class(pattern: bytes, at: int) -> tuple[frozenset[int], int] | None:
-    """Return the bytes in a class such as `[:alpha:]` at the position `at`, and the position after it. Return None if
-    the text is not of that form, so that its characters stand for themselves. Raise _MatchesNothing for an unknown
-    class."""
+    """Return the bytes in a class such as `[:alpha:]` at the position `at` of `pattern`, and the position after it.
+    Return None if the text is not of that form, so that its characters stand for themselves. Raise _MatchesNothing for
+    an unknown class."""
     end = pattern.find(b"]", at + 2)
     if end < 0:
         raise _MatchesNothing

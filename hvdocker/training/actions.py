@@ -34,7 +34,8 @@ def _write_patch(step: WritePatch, context: Context) -> None:
 
 
 def _create_master(step: CreateMaster, context: Context) -> None:
-    """Create the job's master, and copy the client key and SSH files of the head's worker into it.
+    """Create the job's master, and copy the client key (with which containers log in to each other) and SSH files of
+    the head's worker into it.
 
     The controller need not have the client key, so that `train` can run on any machine that reaches the hosts."""
     engine, spec = context.engine(step.host), step.spec

@@ -127,7 +127,8 @@ def _start(plan: Plan, context: Context, held: HeldLocks) -> None:
 
 
 def _clean_up(decision: Decision, end: JobEnd) -> None:
-    """Remove the job's secrets from its hosts, if the supervisor was killed and so could not remove them.
+    """Remove the job's secrets from its hosts, if the supervisor was killed and so could not remove them. This is known
+    from the master's exit code in `end`. The plan that removes them is `decision.cleanup`.
 
     Errors are ignored, because the next `train` removes what is left."""
     if end.exit_code in CLEAN_EXIT_CODES or decision.cleanup.is_empty:

@@ -121,7 +121,8 @@ def _json_value(value: Any) -> object:  # Any: a field of a request
 
 
 def _image(scene: CapsuleInputs, job: JobSpec) -> ImageUsed:
-    """Return the image that the job runs on, with the image id of each worker.
+    """Return the image that the job runs on, with the image id of each worker. `scene` has the observed workers and the
+    plan that replaces some of them.
 
     Workers that are replaced before the job starts are left out, because their image id is not known yet."""
     inventory, state, head = scene.located.inventory, scene.state, job.placement.head

@@ -38,7 +38,7 @@ class Relaunch:
 
 
 def launch_again(start: Callable[[], T], relaunch: Relaunch, clean_up: Callable[[str], None]) -> T:
-    """Call `start`, which launches a job that lost its head, and return its result.
+    """Call `start`, which launches the job of `relaunch`, which lost its head, and return its result.
 
     If `start` fails, call `clean_up` with the job's id and raise HeadLost, with the reason of the failure added.
     Interrupted and HeadLost from `start` are raised unchanged, without `clean_up`. KeyboardInterrupt is raised again
@@ -60,7 +60,8 @@ def relaunch_of(env: Env, located: Located, inputs: JobInputs, job: JobSpec, los
     """Return the Relaunch with which a job that lost its head is launched again. This uses one restart. `lost` is the
     error that tells of the loss.
 
-    If no restart is left, fetch what is left of the job, remove its secrets, and raise `lost`."""
+    If no restart is left, fetch what the hosts that still respond have of the job, remove its secrets there, and raise
+    `lost`."""
     most, number = inputs.resilience.restarts, max(job.resilience.first_restart, lost.restart) + 1
     if number > most:
         clean_up_lost_job(env, located, job.job, has_secrets=bool(job.secrets))

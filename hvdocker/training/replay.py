@@ -59,7 +59,8 @@ def replay(env: Env, located: Located, job: str, options: ReplayOptions, viewer:
 
 
 def replay_request(stored: StoredCapsule, options: ReplayOptions, source: Path) -> TrainRequest:
-    """Return the request of the original job, changed by `options`, with the code in the folder `source`.
+    """Return the request in the capsule `stored` of the original job, changed by `options`, with the code in the folder
+    `source`.
 
     If the original job asked for all slots, the replay asks for the number of ranks that the job had, because the
     cluster may have another size now."""
@@ -88,8 +89,9 @@ def replay_request(stored: StoredCapsule, options: ReplayOptions, source: Path) 
 
 
 def _requirements(stored: StoredCapsule, path: Path, source: Path) -> Path:
-    """Return the path of the requirements file for the replay. `path` is the original path. A file that was in the code
-    folder is taken from the restored code (`source`); for any other file the original path is returned.
+    """Return the path of the requirements file for the replay. `stored` is the capsule, `path` the original path. A
+    file that was in the code folder is taken from the restored code (`source`); for any other file the original path is
+    returned.
 
     Raises UsageProblem for a file outside of the code if the capsule came from a host, because such a capsule may not
     name files of the controller."""
@@ -143,7 +145,8 @@ def _has_type(name: str, value: object, usual: object) -> bool:
 
 
 def with_environment(located: Located, stored: StoredCapsule, options: ReplayOptions) -> Located:
-    """Return `located` with the environment variables of the original job instead of the inventory's `env:`.
+    """Return `located` with the environment variables of the original job (from its capsule `stored`) instead of the
+    inventory's `env:`.
 
     A capsule hides values that look secret. They are read again from the inventory's `env:` or, by `_env_flags`,
     from the caller's environment. Raises UsageProblem for hidden values that neither has and that `--env` does not
@@ -163,7 +166,8 @@ def with_environment(located: Located, stored: StoredCapsule, options: ReplayOpt
 
 
 def _env_flags(stored: StoredCapsule) -> tuple[str, ...]:
-    """Return, as --env flags, the hidden variables that the original job took from the caller's environment.
+    """Return, as --env flags, the hidden variables that the original job took from the caller's environment. `stored`
+    is its capsule.
 
     Empty if the capsule came from a host, because such a capsule may not name variables of the controller."""
     capsule = stored.capsule
@@ -173,7 +177,8 @@ def _env_flags(stored: StoredCapsule) -> tuple[str, ...]:
 
 
 def _secret_flags(stored: StoredCapsule, options: ReplayOptions) -> tuple[str, ...]:
-    """Return the `--secret` flags of the replay: those of the original job, and those in `options`.
+    """Return the `--secret` flags of the replay: those of the original job (from its capsule `stored`), and those in
+    `options`.
 
     Raises UsageProblem if the capsule came from a host and names a secret that `options` does not name."""
     said = {source.name for source in parse_secrets(options.secrets)}
@@ -194,7 +199,7 @@ def _secret_flag(secret: SecretSource) -> str:
 
 @contextmanager
 def restored_code(env: Env, stored: StoredCapsule) -> Iterator[Path]:
-    """Yield a folder that has exactly the job's code, as its hash shows.
+    """Yield a folder that has exactly the code of the job with the capsule `stored`, as its hash shows.
 
     First the original folder of the code is checked, or the current folder if the original is not on this machine. If
     its files have changed, the code is checked out from git into a temporary folder, which is removed after the body.
@@ -212,7 +217,8 @@ def restored_code(env: Env, stored: StoredCapsule) -> Iterator[Path]:
 
 
 def _candidate_folders(env: Env, stored: StoredCapsule) -> list[Path]:
-    """Return the folders that may have the job's code: the original folder, then the current folder.
+    """Return the folders that may have the code of the job with the capsule `stored`: the original folder, then the
+    current folder.
 
     The original folder is left out if it is not on this machine, or if the capsule came from a host. The current folder
     is left out if it is `/` or the user's home."""

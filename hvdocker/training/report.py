@@ -15,7 +15,8 @@ from hvdocker.protocol.placement import Placement
 
 @dataclass(frozen=True)
 class Started:
-    """What the viewer is told when a job has started, that is, when its master runs. `np` is its number of ranks."""
+    """What the viewer is told when a job has started, that is, when its master runs. `job` is its id, `np` its number
+    of ranks."""
 
     job: str
     placement: Placement

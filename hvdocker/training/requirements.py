@@ -78,8 +78,8 @@ def plan_workers(
     maker: Maker,
 ) -> Plan:
     """Return the plan that gives the workers of `hosts` (the head first) the image that the job needs. `requirements`
-    are the Python requirements of the job, None if it has none. `placed` has the host plans by host; `maker` goes into
-    the labels of new workers.
+    are the Python requirements of the job, None if it has none. `placed` has the host plans by host; `maker` (the owner
+    and the version of hvdocker) goes into the labels of new workers.
 
     The plan is empty if the workers have the right image. Hosts are contacted only if the known labels and image ids of
     the workers do not show that."""

@@ -124,6 +124,7 @@ def run(
     hooks: Hooks | None = None,
 ) -> RunReport:
     """Run one job on a cluster of its own, and return how it ended. `hooks` are the user's hooks, None for none.
+    `verbs` has the functions that are called; only tests pass others.
 
     Raises an error only if nothing was created on a host yet. Later errors are in the report. `keep` is the value of
     `--keep`: never, failed or always. It says when the cluster is kept after the job."""
@@ -192,7 +193,8 @@ def _slot_request(located: Located, inputs: JobInputs) -> SlotRequest | None:
 def _on_all_slots(inputs: JobInputs) -> JobInputs:
     """Return the inputs of `train` without slot flags, so that the job takes all slots of its cluster.
 
-    `up` has already applied these flags to the cluster. `-H` applies to both: inputs with `-H` are not changed."""
+    `up` has already applied these flags to the cluster. `-H` applies to both `up` and `train`: inputs with `-H` are not
+    changed."""
     if inputs.request.hosts:
         return inputs
     nothing = replace(inputs.request, np=None, strategy=None, gpu=None, include=None, exclude=None)
@@ -305,10 +307,10 @@ class _Run:
         report.complain()
 
     def _only_used_hosts(self) -> Located:
-        """Return `located` with only the hosts on which `up` planned to change something.
+        """Return the inventory (`self.located`) with only the hosts on which `up` planned to change something.
 
-        Other hosts have nothing of this `run` and may be unreachable. All workers of a local cluster are kept, because
-        they are on one machine."""
+        Other hosts have nothing of this `run` and may be unreachable. All hosts are kept if `up` planned nothing, and
+        in a local cluster, whose workers are on one machine."""
         inventory = self.located.inventory
         used = tuple(host for host in inventory.hosts if host.name in (self.hosts or ()))
         if inventory.is_local or not used:

@@ -45,9 +45,9 @@ class WritePatch(Step):
 class CreateMaster(Step):
     """Create the job's master on its head, without starting it.
 
-    `worker` is the worker on the head, from which the SSH key is copied. `launcher` and `command` are the command lines
-    of the launcher (the program, such as horovodrun, that starts the ranks) and of the ranks. They are only shown to
-    the user."""
+    `spec` is the container to create. `worker` is the name of the worker on the head, from which the SSH key is copied.
+    `launcher` and `command` are the command lines of the launcher (the program, such as horovodrun, that starts the
+    ranks) and of the ranks. They are only shown to the user."""
 
     spec: ContainerSpec
     worker: str

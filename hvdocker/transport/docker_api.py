@@ -62,7 +62,8 @@ class EngineClient(APIClient):  # type: ignore[misc]  # untyped base
         return pieces if stream else consume_socket_output(pieces, demux=demux)
 
     def _multiplexed_response_stream_helper(self, response: Any) -> Iterator[bytes]:  # Any: as above
-        """Yield the pieces of a container's log as they arrive, each mostly one line. This replaces the SDK's method.
+        """Yield the pieces of a container's log as they arrive, each mostly one line. `response` is the engine's
+        answer, as the library requests returns it. This replaces the SDK's method.
 
         The SDK's own method calls urllib3 twice for each piece, which takes longer than a job needs to print it."""
         self._disable_socket_timeout(self._get_raw_response_socket(response))
@@ -141,8 +142,8 @@ def _agree_on_version(client: EngineClient, timeout_s: float | tuple[float, floa
 
 
 def _version_in(server: str) -> str:
-    """Return the engine's version in the HTTP header `Server`, such as 20.10.24+dfsg1 in `Docker/20.10.24+dfsg1
-    (linux)`. Return `?` if the header names no version."""
+    """Return the engine's version in `server`, the HTTP header Server of its answer, such as 20.10.24+dfsg1 in
+    `Docker/20.10.24+dfsg1 (linux)`. Return `?` if the header names no version."""
     name, _, rest = server.partition("/")
     return rest.split()[0] if name == "Docker" and rest.strip() else "?"
 

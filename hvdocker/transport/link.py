@@ -99,7 +99,8 @@ def run_or_raise(
 
 def raise_if_failed(link: HostLink, result: CommandResult, what: str, fix: str | None = None) -> None:
     """Raise an HvdockerError if the command of `result` exited non-zero; otherwise return. The error has the message
-    `what` (such as `storing a layer failed`), the command, its last lines of output and the suggested `fix`."""
+    `what` (such as `storing a layer failed`), the command as a line to run by hand (`link` is that of its host), its
+    last lines of output and the suggested `fix`."""
     if result.code != 0:
         raise HvdockerError(
             f"{what} (exit {result.code})",

@@ -85,8 +85,8 @@ def _tls(folder: Path, is_unverified: bool) -> Any:  # Any: the SDK has no types
 
 
 def _json(path: Path) -> dict[str, Any]:
-    """Return the JSON object in a configuration file of the docker command. Return an empty object if the file is
-    missing or has no JSON object. Values are `Any` because they come from parsed JSON."""
+    """Return the JSON object in `path`, a configuration file of the docker command. Return an empty object if the file
+    is missing or has no JSON object. Values are `Any` because they come from parsed JSON."""
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):

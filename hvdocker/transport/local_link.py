@@ -1,4 +1,5 @@
-"""The link to the controller itself, for a local cluster and for steps that run on the controller."""
+"""The link to the controller itself, for a local cluster (all workers on the controller) and for steps that run on the
+controller."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ from hvdocker.transport.local_engine import open_local_engine
 
 
 class LocalLink:
-    """A HostLink to the controller itself: its commands are subprocesses, and its engine is the controller's own."""
+    """A HostLink to the controller itself: its commands are subprocesses, and its engine is the controller's own.
+    `name` is the host that it stands for in messages, such as a host of a local cluster."""
 
     def __init__(self, name: str) -> None:
         self.name = name

@@ -35,8 +35,8 @@ def for_each_host(
     on_interrupt: Callable[[], None] = lambda: None,
     most_at_once: int = MAX_THREADS,
 ) -> HostOutcomes[T]:
-    """Run `work(name)` for every name, in threads, and return results and errors. HvdockerErrors are collected; any
-    other exception is raised.
+    """Run `work(name)` for every host name in `names`, in threads, and return results and errors. HvdockerErrors are
+    collected; any other exception is raised.
 
     With `stop_at_first` (for work that creates things) the first error cancels all work that has not begun; work under
     way is finished. Otherwise (for work that removes things) all work is done despite errors. `most_at_once` limits
@@ -59,9 +59,9 @@ def for_each_host(
 
 
 def for_each_host_within(names: Iterable[str], work: Callable[[str], T], seconds: float) -> HostOutcomes[T]:
-    """Run `work` like `for_each_host`, but return after `seconds` at the latest. A host whose work is not done
-    by then is in neither mapping of the result; its thread runs on until the work ends, for example because the
-    link is closed."""
+    """Run `work(name)` for every host name in `names` like `for_each_host`, but return after `seconds` at the latest. A
+    host whose work is not done by then is in neither mapping of the result; its thread runs on until the work ends, for
+    example because the link is closed."""
     order = list(names)
     if not order:
         return HostOutcomes({}, {})

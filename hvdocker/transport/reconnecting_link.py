@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 class ReconnectingLink:
     """A HostLink whose `run` replaces a lost connection and repeats the command once. So the caller must pass only
-    commands that may run twice. `link` is used until its connection is lost; `opener` then opens and returns a new one.
+    commands that may run twice. `name` is the host. `link` is used until its connection is lost; `opener` then opens
+    and returns a new one.
 
     A command whose `stdin` is an iterator is not repeated, because an iterator can be read only once: HostUnreachable
     is raised. The other methods do not reconnect."""

@@ -58,9 +58,10 @@ def connected(env: Env, located: Located, accept_new: bool = False, must_all: bo
 
 
 def _open_all(env: Env, located: Located, accept_new: bool) -> Session:
-    """Connect to all hosts. Ask the user once, for all hosts together, about unknown host keys and about
-    passphrases, then try the affected hosts again. Repeat this while a new try leads to a new question: a host
-    whose key was just accepted may need a passphrase, and a jump host is asked about before the host behind it."""
+    """Connect to all hosts. Ask the user once, for all hosts together, about unknown host keys (with `accept_new` they
+    are trusted without asking) and about passphrases, then try the affected hosts again. Repeat this while a new try
+    leads to a new question: a host whose key was just accepted may need a passphrase, and a jump host is asked about
+    before the host behind it."""
     from hvdocker.transport.pool import for_each_host
     from hvdocker.transport.ssh.connect import Credentials
 
@@ -88,8 +89,8 @@ def _open_all(env: Env, located: Located, accept_new: bool) -> Session:
 
 
 def _same_target_notes(links: Mapping[str, HostLink]) -> Iterator[str]:
-    """Yield a note for the user for each address at which several hosts were reached. This may be a mistake in `host:`
-    of the inventory or in ~/.ssh/config."""
+    """Yield a note for the user for each address at which several hosts of `links` (the open links by host name) were
+    reached. This may be a mistake in `host:` of the inventory or in ~/.ssh/config."""
     from hvdocker.transport.ssh.link import SshLink
 
     names: dict[str, list[str]] = {}
@@ -177,8 +178,8 @@ def _may_trust(env: Env, unknown: list[UnknownHostKey], accept_new: bool) -> boo
 
 
 def _append_known_hosts(env: Env, unknown: list[UnknownHostKey]) -> None:
-    """Store the keys in known_hosts. As with ssh, a file that cannot be written is no error: the keys are then trusted
-    for this command only, and a note tells the user."""
+    """Store the keys `unknown`, which are trusted now, in known_hosts. As with ssh, a file that cannot be written is no
+    error: the keys are then trusted for this command only, and a note tells the user."""
     from hvdocker.transport.ssh import host_keys
 
     for key in {(error.entry, error.key_base64): error for error in unknown}.values():

@@ -9,7 +9,7 @@ from hvdocker.jobs.results.merge import FetchedFiles
 
 
 def show_fetched(console: Console, job: str, fetched: FetchedFiles) -> None:
-    """Print where the files of a job are now. `job` is empty for files that belong to no job."""
+    """Print where the files of a job are now. `job` is its id, empty for files that belong to no job."""
     if job:
         console.print(f"{job}: outputs and logs are in {fetched.folder}", style="quiet")
     show_code_files(console, fetched)

@@ -46,8 +46,8 @@ class JobView:
         return text.append_text(with_colours(line.text))
 
     def _tag(self, rank: int, host: str | None) -> str:
-        """Return the tag of a rank (`rank@host`) with its colour, as text for the terminal. Tags are kept, because
-        rendering is slow."""
+        """Return the tag of a rank (`rank@host`) with its colour, as text for the terminal. The host is `?` if it is
+        None. Tags are cached, because rendering is slow."""
         if (rank, host) not in self._tags:
             self._tags[rank, host] = self._screen.render(self._text(Line("", rank, host)))
         return self._tags[rank, host]
@@ -64,8 +64,8 @@ def with_colours(line: str) -> Text:
 
 
 def show_summary(console: Console, job: str, placement: Placement, record: JobRecord, restarts_before: int = 0) -> None:
-    """Print how the job and every rank ended. `restarts_before` counts the restarts before the last master, which
-    `record` does not include.
+    """Print how the job (`job` is its id) and every rank ended, as `record` says. `restarts_before` counts the restarts
+    before the last master, which `record` does not include.
 
     Remarks (such as dropped hosts) are printed only if the job succeeded, because the error of a failed job already
     contains them."""

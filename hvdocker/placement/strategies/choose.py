@@ -76,10 +76,10 @@ def _field(models: frozenset[str], kinds: Sequence[HostKind], demand: Demand) ->
 def _fastest(fields: Sequence[Candidates], rooms: Sequence[FreeSlots], links: Links) -> LinkGraph | None:
     """Return the graph with only the fastest pairs of hosts with which the demand can still be met.
 
-    `fields` are the hosts to choose from, one entry for each possible set of GPU models. The minimum speed of the
-    graph is found by bisection over the measured speeds in `links`. A pair that was not measured is not in the graph,
-    so it counts as slower than any other pair. Return None if speeds do not matter: only one host is needed, no pair
-    was measured, or no graph can meet the demand."""
+    `rooms` are the hosts with their eligible free slots. `fields` are the hosts to choose from, one entry for each
+    possible set of GPU models. The minimum speed of the graph is found by bisection over the measured speeds in
+    `links`. A pair that was not measured is not in the graph, so it counts as slower than any other pair. Return None
+    if speeds do not matter: only one host is needed, no pair was measured, or no graph can meet the demand."""
     places = {room.host: place for place, room in enumerate(rooms)}
     measured = {
         tuple(sorted(places[host] for host in pair)): speed

@@ -111,11 +111,12 @@ def _wants_gpus(gpu_request: GpuRequest | None, offers: Sequence[Offer]) -> bool
 
 
 def _eligible_held(gpu_request: GpuRequest | None, offer: Offer, fitting_slots: int, wants_gpus: bool) -> int:
-    """Return how many held slots of the host would be eligible if they were free. Without `-np`, they count as
-    requested.
+    """Return how many held slots of the host in `offer` would be eligible if they were free. Without `-np`, they count
+    as requested.
 
     The kind and model of a held slot are unknown, so held slots are assumed to be like the host's other slots. If the
     request asks for GPUs (`--gpu`), held slots count only if the host has free slots and all of them are eligible.
+    Otherwise they count unless the host is of the other kind than `wants_gpus` says (GPUs or processor slots).
     `fitting_slots` is the number of eligible free slots of the host."""
     if not offer.held_slots:
         return 0

@@ -67,8 +67,9 @@ def fewest_models(kinds: Sequence[HostKind], demand: Demand) -> list[frozenset[s
 
 
 def _leave_out_models(models: Sequence[str], kinds: Sequence[HostKind], demand: Demand) -> frozenset[str]:
-    """Return a small set of GPU models that meets the demand, but is perhaps not the smallest. Used if trying all sets
-    takes too long. One model after the other is left out, rarest first, if the demand is still met without it."""
+    """`models` are all GPU models, `kinds` the groups of hosts from `host_kinds`. Return a small set of these models
+    that meets the demand, but is perhaps not the smallest. Used if trying all sets takes too long. One model after the
+    other is left out, rarest first, if the demand is still met without it."""
     many = Counter(dict.fromkeys(models, 0))
     for kind in kinds:
         many.update({model: count * kind.hosts for model, count in kind.counts})

@@ -33,7 +33,8 @@ def packed_sizes(sizes: Sequence[int], np: int) -> list[int]:
 
 
 def _groups(descending: Sequence[int]) -> list[tuple[int, int, int]]:
-    """Return one tuple for each size: the size, its first index in `descending`, and the number of such hosts."""
+    """`descending` has the size of every host, the largest first. Return one tuple for each different size: the size,
+    its first index in `descending`, and the number of such hosts."""
     groups: list[tuple[int, int, int]] = []
     for place, size in enumerate(descending):
         if groups and groups[-1][0] == size:

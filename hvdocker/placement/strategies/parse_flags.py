@@ -33,8 +33,8 @@ def parse_gpu(text: str) -> GpuRequest:
 
 
 def parse_hosts_flag(text: str, hosts: Sequence[str], aliases: Mapping[str, str] = {}) -> tuple[Share, ...]:
-    """Return the hosts and slots in Horovod's flag `-H host:slots,...`. Raise UsageProblem if it is malformed or names
-    a host twice. A host that is neither in `hosts` nor in `aliases` is returned as it is written.
+    """Return the hosts and slots in `text`, the value of Horovod's flag `-H host:slots,...`. Raise UsageProblem if it
+    is malformed or names a host twice. A host that is neither in `hosts` nor in `aliases` is returned as it is written.
 
     `aliases` maps other names of hosts, such as addresses, to the names in `hosts`. Unless a host has the name
     `localhost`, that word stands for the head: the first of `hosts` that the flag does not name otherwise."""

@@ -85,8 +85,9 @@ def first_hosts(
 
 
 def _is_possible(field: Candidates, sizes: Sequence[int], node: _SearchNode) -> bool:
-    """Whether `node.open`, the hosts that may still be chosen, has enough hosts of every size that is still needed.
-    The speed of the network between hosts is not looked at. `sizes` are the sizes in the order of `node.needs`."""
+    """Whether `node.open`, the hosts that may still be chosen, has enough hosts of every size that is still needed. The
+    speed of the network between hosts is not looked at. `field` has the hosts of each size; `sizes` are the sizes in
+    the order of `node.needs`."""
     for size, need in zip(sizes, node.needs, strict=True):
         if need:
             there = (node.open & field.whole[size]).bit_count()
@@ -99,7 +100,8 @@ def _is_possible(field: Candidates, sizes: Sequence[int], node: _SearchNode) -> 
 def _with_host(
     field: Candidates, sizes: Sequence[int], node: _SearchNode, host: int, rest: int, is_tied: bool
 ) -> _SearchNode:
-    """Return the search node after `host` (a position) was chosen. `sizes` are the sizes in the order of `node.needs`.
+    """Return the search node after `host` (a position) was chosen. `field` has the hosts of each size; `sizes` are the
+    sizes in the order of `node.needs`.
 
     `rest` is the bit mask of the hosts after `host` that may still be chosen. Hosts of a size of which enough are
     chosen are removed from it. `is_tied` is that of the new node."""

@@ -50,8 +50,9 @@ def _from_caller(name: str, environ: Mapping[str, str]) -> bytes:
 
 
 def _from_file(cwd: Path, source: SecretSource) -> bytes:
-    """Return the content of the source's file, which may be a pipe, as in --secret NAME=@<(pass show token). At most
-    one byte more than the limit is read. Raises UsageProblem if the file cannot be read."""
+    """Return the content of the source's file (its path is relative to `cwd`), which may be a pipe, as in --secret
+    NAME=@<(pass show token). At most one byte more than the limit is read. Raises UsageProblem if the file cannot be
+    read."""
     path = _path(cwd, source.path or "")
     try:
         with path.open("rb") as file:

@@ -67,7 +67,8 @@ def _elastic(flags: ResilienceFlags, np: int | None, hosts: str | None) -> Elast
 
 
 def check_elastic_tuning(tuning: Sequence[str], is_elastic: bool) -> None:
-    """Raise UsageProblem if a flag in ELASTIC_TUNING is used for a job that is not elastic, or has a bad value.
+    """Raise UsageProblem if a flag in ELASTIC_TUNING is used for a job that is not elastic (`is_elastic` is False), or
+    has a bad value.
 
     `tuning` are the flags for Horovod and their values, as words. The values are checked here because the supervisor
     reads them too."""

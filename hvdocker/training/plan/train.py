@@ -33,8 +33,8 @@ def plan_train(
     tidying: Sequence[Step] = (),
     capsule: CapsuleFiles | None = None,
 ) -> Plan:
-    """Return the plan that starts the job. `placed` has what was planned for the containers of each host; `maker` goes
-    into the labels of the master.
+    """Return the plan that starts the job. `placed` has what was planned for the containers of each host; `maker` (the
+    owner and the version of hvdocker) goes into the labels of the master.
 
     `source` is the folder to sync, None to sync nothing. `checksum` makes the sync compare all files by content.
     `image` is the image of the master, None for the inventory's. It should be that of the head's worker, because ranks

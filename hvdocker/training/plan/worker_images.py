@@ -92,7 +92,7 @@ def plan_with_requirements(
     maker: Maker,
 ) -> Plan:
     """Return the plan that gives all `hosts` of the job (the head first) workers with the layer's image. `placed` has
-    the host plans by host; `maker` goes into the labels of new workers.
+    the host plans by host; `maker` (the owner and the version of hvdocker) goes into the labels of new workers.
 
     It builds the image if it does not exist yet, ships it to the hosts that lack it, and replaces the workers that run
     another image. `seen` has the layer's image by host, with the key CONTROLLER for the controller; machines that lack
@@ -124,7 +124,7 @@ def _shipper(
     state: ClusterState, hosts: Sequence[str], layer: RequirementsLayer, seen: Mapping[str, ImageSeen]
 ) -> str | None:
     """Return the host (or CONTROLLER) that ships the layer's image to the others. Return None if no machine has the
-    image. `seen` is as in `plan_with_requirements`.
+    image. `hosts` (of the job, the head first) and `seen` are as in `plan_with_requirements`.
 
     A host whose worker runs the image is preferred, so that this worker need not be replaced."""
     workers = state.workers()

@@ -45,7 +45,7 @@ class Agent(AgentSSH):
     keys and `is_there` is False."""
 
     def __init__(self, path: str, timeout_s: float = LIST_TIMEOUT_S) -> None:
-        """Connect, and list the keys within `timeout_s`."""
+        """Connect to the socket `path`, and list the keys within `timeout_s`."""
         super().__init__()
         self.is_there = False
         if not path:

@@ -183,7 +183,8 @@ def _load_key(path: str, passphrase: str | None) -> paramiko.PKey:
 
 
 def _public_half(path: str) -> bytes | None:
-    """Return the public key blob of a private key file without its passphrase, or None if it cannot be found.
+    """Return the public key that belongs to the private key file `path`, in SSH's binary form, or None if it cannot be
+    found. No passphrase is needed.
 
     OpenSSH's own format contains it unencrypted; for other formats the `.pub` file is read."""
     try:

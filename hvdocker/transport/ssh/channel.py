@@ -101,8 +101,8 @@ def open_session(transport: Transport, timeout_s: float = OPEN_TIMEOUT_S) -> Hos
 
 
 def open_unix_channel(transport: Transport, path: str, timeout_s: float = OPEN_TIMEOUT_S) -> HostChannel:
-    """Open a channel to the Unix socket `path` on the host. Raise ChannelException if the server refuses: forwarding
-    is denied, or there is no such socket. Other errors are those of `open_session`."""
+    """Open a channel to the Unix socket `path` on the host. Raise ChannelException if the server refuses: forwarding is
+    denied, or there is no such socket. `timeout_s` and the other errors are as in `open_session`."""
     return _open_channel(transport, STREAMLOCAL, _streamlocal_details(path), timeout_s)
 
 

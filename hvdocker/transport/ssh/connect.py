@@ -122,8 +122,9 @@ def connect(host: Host, route: SshRoute) -> Any:
 
 
 def _connect_despite_drops(host: Host, route: SshRoute) -> Any:
-    """Return an open fabric connection to the host. If the connection breaks before the login, try again with
-    growing pauses until the limit of the handshake is over."""
+    """Return an open fabric connection to the host. If the connection breaks before the login, try again with growing
+    pauses until the limit of the handshake is over. Connections to its jump hosts are added to `route`. The result is
+    `Any` because fabric has no types."""
     deadline = time.monotonic() + host.ssh.handshake_limit_s
     for pause_s in _pauses():
         try:
@@ -156,7 +157,8 @@ def _was_dropped(error: BaseException) -> bool:
 
 
 def _connect(host: Host, route: SshRoute, before: tuple[str, ...] | None = None) -> Any:
-    """Return an open fabric connection to a host. The result is `Any` because fabric has no types.
+    """Return an open fabric connection to a host. `route` has the credentials; connections to jump hosts are added to
+    it. The result is `Any` because fabric has no types.
 
     `before` is None for a host of the inventory, whose jump hosts are connected first. For a jump host, `before` are
     the jump hosts in front of it, which are connected already."""
@@ -246,8 +248,8 @@ def _login(ssh: SshSettings, connection: Any, credentials: Credentials) -> Login
 
 
 def _tokens(connection: Any) -> Mapping[str, str]:
-    """Return the values of OpenSSH's `%` tokens for a connection, such as `%h` for the address. They are used to
-    expand IdentityAgent."""
+    """Return the values of OpenSSH's `%` tokens for `connection` (of fabric, not open yet), such as `%h` for the
+    address. They are used to expand IdentityAgent."""
     node = socket.gethostname()
     return {
         "%%": "%",
@@ -266,7 +268,8 @@ def _tokens(connection: Any) -> Mapping[str, str]:
 
 def _socket(connection: Any, route: SshRoute) -> Any:
     """Return what the SSH connection is made on: a channel through the last jump host, else the pipes of a
-    ProxyCommand, else a tuned TCP socket. `Any` stands for these three types."""
+    ProxyCommand, else a tuned TCP socket. The result is `Any` because of these three types. `connection` is the fabric
+    connection to the server, not open yet; `route` has the open connections to the jump hosts in front of it."""
     if route.jumps:
         return _through(route.jumps[-1].transport, connection)
     if proxy := _proxy_command(connection):

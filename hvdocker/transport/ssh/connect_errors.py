@@ -21,7 +21,8 @@ _PROHIBITED = 1  # RFC 4254: the server does not allow this channel
 
 
 class HandshakeTimeout(TimeoutError):
-    """The server accepted the TCP connection, but did not finish the SSH `phase` (handshake or login) in time."""
+    """The server accepted the TCP connection, but did not finish the SSH `phase` (handshake or login) within
+    `timeout_s`."""
 
     def __init__(self, phase: str, timeout_s: float) -> None:
         super().__init__(f"no answer in the SSH {phase} for {timeout_s:.0f} s")
@@ -93,7 +94,8 @@ def connecting(name: str, hop: Callable[[], Hop | None], timeout_s: float) -> It
 
 
 def _failure(error: Exception, hop: Hop, timeout_s: float) -> _ConnectFailure | None:
-    """Return what an error of SSH or a socket means for the connection to `hop`. Return None for any other error."""
+    """Return what an error of SSH or a socket means for the connection to `hop`. Return None for any other error.
+    `timeout_s` is the limit of the TCP connection, for the message."""
     if isinstance(error, socket.gaierror):
         return _unresolved(hop)
     if isinstance(error, paramiko.BadHostKeyException):
@@ -123,7 +125,8 @@ def _unresolved(hop: Hop) -> _ConnectFailure:
 
 
 def _not_forwarded(error: paramiko.ChannelException, hop: Hop) -> _ConnectFailure:
-    """Return the failure if the jump host `hop.through` answers, but does not connect to the next server `hop`."""
+    """Return the failure if the jump host `hop.through` answers, but does not connect to the next server `hop`. `error`
+    is its refusal; the fix depends on whether forwarding is forbidden there."""
     what = f"the jump host {hop.through} could not connect to {hop.label}"
     if error.code == _PROHIBITED:
         return _ConnectFailure("answers", what, "does its sshd allow it? see AllowTcpForwarding in its sshd_config")

@@ -33,8 +33,9 @@ REVOKED = "@revoked"
 
 @dataclass(frozen=True)
 class KnownHostsLine:
-    """One line of a known_hosts file. `marker` is `@cert-authority`, `@revoked` or empty. `names` are the host
-    names, hashes or patterns that the line applies to. `fault` says where the line is if its key cannot be read."""
+    """One line of a known_hosts file. `marker` is `@cert-authority`, `@revoked` or empty. `names` are the host names,
+    hashes or patterns that the line applies to. `key` is the decoded key, `key_type` its type, such as `ssh-ed25519`.
+    `fault` says where the line is if its key cannot be read."""
 
     marker: str
     names: tuple[str, ...]
@@ -198,7 +199,7 @@ def append_known_host(key: UnknownHostKey, path: Path) -> None:
 
 
 def _lines(path: Path) -> Iterator[KnownHostsLine]:
-    """Yield the lines of a known_hosts file. Comments and lines with fewer than three words are skipped.
+    """Yield the lines of the known_hosts file `path`. Comments and lines with fewer than three words are skipped.
 
     A line whose key cannot be read, because it is of an old version of SSH or was cut off, has a `fault` and is no
     error: OpenSSH passes over it too, because it may be about any other host."""

@@ -62,7 +62,7 @@ class MonitoredSocket:
         return self._sock.send(data)  # type: ignore[no-any-return]  # as above
 
     def __getattr__(self, name: str) -> Any:
-        """Return the attribute of the wrapped socket. The result is `Any` because `sock` may have any of several
+        """Return the attribute `name` of the wrapped socket. The result is `Any` because `sock` may have any of several
         types."""
         return getattr(self._sock, name)
 
@@ -95,8 +95,8 @@ class MonitoredConnection:
         return Verdict.FINE if self.asked_at is None else Verdict.ASK
 
     def restart_wait(self, now: float) -> None:
-        """Begin the wait for an answer again, if one is awaited. Called after this process was suspended, because the
-        host may have answered meanwhile."""
+        """Begin the wait for an answer again, if one is awaited, at the time `now` of the monotonic clock. Called after
+        this process was suspended, because the host may have answered meanwhile."""
         if self.asked_at is not None:
             self.asked_at = now
 

@@ -51,7 +51,8 @@ def _tune(wire: socket.socket) -> None:
 
 
 def _set_option(wire: socket.socket, option: str, value: int) -> None:
-    """Set a TCP option; do nothing if the platform lacks it, as macOS lacks several."""
+    """Set the TCP option with the name `option`, such as `TCP_NODELAY`, of the socket `wire` to `value`. Do nothing if
+    the platform lacks it, as macOS lacks several."""
     number = getattr(socket, option, None)
     if number is not None:
         with contextlib.suppress(OSError):

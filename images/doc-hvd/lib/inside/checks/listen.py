@@ -67,8 +67,8 @@ def open_sockets(address: str) -> OpenSockets:
 
 
 def listen_on_random_port(address: str) -> socket.socket:
-    """Return a socket that listens on a random free port in RANDOM_PORT_RANGE. After TRIES ports that could not be
-    opened, the kernel chooses the port. Raises OSError if that fails too."""
+    """Return a socket that listens at `address`, on a random free port in RANDOM_PORT_RANGE. After TRIES ports that
+    could not be opened, the kernel chooses the port. Raises OSError if that fails too."""
     for _ in range(TRIES):
         with suppress(OSError):
             return listen_on(address, random.randint(*RANDOM_PORT_RANGE))
@@ -90,9 +90,9 @@ def listen_on(address: str, port: int) -> socket.socket:
 
 
 def describe_sockets(address: str, doors: OpenSockets) -> dict[str, Any]:
-    """Return {tcp, udp, interface, mtu} for the answer of `check listen`: the numbers of the open ports, and the
-    interface that has `address` with its MTU (both None if there is none). Values are `Any` because they are written
-    as JSON."""
+    """Return {tcp, udp, interface, mtu} for the answer of `check listen`: the port numbers of the open sockets
+    (`doors`), and the interface that has `address` with its MTU (both None if there is none). Values are `Any` because
+    they are written as JSON."""
     interface = interface_of(address)
     return {
         "tcp": [door.getsockname()[1] for door in doors.tcp],
@@ -141,9 +141,9 @@ def accept_connections(door: socket.socket, token: bytes) -> None:
 
 
 def serve_connection(visitor: socket.socket, token: bytes) -> None:
-    """Serve one connection (`visitor`) as its first line says. After `TOKEN echo`, all further bytes are sent back.
-    After `TOKEN sink SECONDS`, the bytes of that many seconds are counted and the count is sent back. After any other
-    first line the connection is closed."""
+    """Serve one connection (`visitor`) as its first line says. TOKEN stands for `token`. After `TOKEN echo`, all
+    further bytes are sent back. After `TOKEN sink SECONDS`, the bytes of that many seconds are counted and the count is
+    sent back. After any other first line the connection is closed."""
     with visitor, suppress(OSError, ValueError):
         visitor.settimeout(IDLE_S)
         visitor.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -158,8 +158,8 @@ def serve_connection(visitor: socket.socket, token: bytes) -> None:
 
 
 def read_line(visitor: socket.socket) -> bytes:
-    """Read one line byte by byte, so that the bytes after it stay in the socket for the next reader. The line is
-    returned unfinished if the connection ends or MAX_LINE_BYTES are reached."""
+    """Read one line from the connection `visitor`, byte by byte, so that the bytes after it stay in the socket for the
+    next reader. The line is returned unfinished if the connection ends or MAX_LINE_BYTES are reached."""
     line = b""
     while not line.endswith(b"\n") and len(line) < MAX_LINE_BYTES:
         byte = visitor.recv(1)
@@ -170,8 +170,8 @@ def read_line(visitor: socket.socket) -> bytes:
 
 
 def count_received(visitor: socket.socket, seconds: float) -> None:
-    """Count the bytes that arrive within `seconds`, and send {bytes, seconds} back as a JSON line, with the time that
-    was measured. Then read and discard the bytes that still arrive."""
+    """Count the bytes that arrive on the connection `visitor` within `seconds`, and send {bytes, seconds} back as a
+    JSON line, with the time that was measured. Then read and discard the bytes that still arrive."""
     buffer = bytearray(1 << 20)
     count, began = visitor.recv_into(buffer), time.monotonic()
     spent = 0.0
@@ -184,8 +184,8 @@ def count_received(visitor: socket.socket, seconds: float) -> None:
 
 
 def acknowledge_datagrams(door: socket.socket, token: bytes) -> None:
-    """Answer each datagram that starts with the token by its size (`TOKEN SIZE`), without end; ignore all others. The
-    answer is short whatever the size was, so only the path to this host is measured."""
+    """Answer each datagram on the UDP socket `door` that starts with the token by its size (`TOKEN SIZE`), without end;
+    ignore all others. The answer is short whatever the size was, so only the path to this host is measured."""
     while True:
         with suppress(OSError):
             data, sender = door.recvfrom(1 << 16)

@@ -42,8 +42,8 @@ class ProbeSource:
         self.mtu = link_mtu(interface) if interface else 1500
 
     def dial(self, address: str, port: int, greeting: bytes = b"") -> socket.socket:
-        """Connect to a peer from the training address, as training does, send `greeting`, and return the socket.
-        Raises OSError if the peer cannot be reached within the timeout."""
+        """Connect from the training address to a peer, at `address` and `port`, as training does, send `greeting`, and
+        return the socket. Raises OSError if the peer cannot be reached within the timeout."""
         made = socket.create_connection((address, port), self.timeout_s, (self.address, 0))
         made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         made.sendall(greeting)
@@ -69,10 +69,11 @@ def main(text: str) -> int:
 
 
 def probe_peer(start: ProbeSource, peer: Json) -> Json:
-    """Probe one peer (an item of `peers`, see `main`), all in parallel: the SSH port of its worker, the TCP ports of
-    its `check listen`, and the path MTU. Returns {ssh: a problem, tcp: [{port, problem}], mtu}. A problem is from
-    `problem`; None means success, or that `ssh` was not asked for. `mtu` is the result of `path_mtu` with the own
-    interface's MTU as `link`. If the path MTU was not found, `mtu` also has the result of `bulk_error` as `bulk`."""
+    """Probe one peer (an item of `peers`, see `main`) from `start`, the local end, all in parallel: the SSH port of its
+    worker, the TCP ports of its `check listen`, and the path MTU. Returns {ssh: a problem, tcp: [{port, problem}],
+    mtu}. A problem is from `problem`; None means success, or that `ssh` was not asked for. `mtu` is the result of
+    `path_mtu` with the own interface's MTU as `link`. If the path MTU was not found, `mtu` also has the result of
+    `bulk_error` as `bulk`."""
     with ThreadPoolExecutor(2 + len(peer["tcp"])) as pool:
         ssh = pool.submit(ssh_error, start, peer) if peer["ssh"] else None
         ports = {port: pool.submit(port_error, start, peer, port) for port in peer["tcp"]}
@@ -105,7 +106,8 @@ def os_error_problem(error: OSError, timeout_s: float) -> Json:
 
 def port_error(start: ProbeSource, peer: Json, port: int) -> Json | None:
     """Return None if `check listen` of the peer sends a greeting back on this TCP port. Otherwise return the problem:
-    no connection, no answer in time, or another program that answers. `peer` is an item of `peers` (see `main`)."""
+    no connection, no answer in time, or another program that answers. `start` is the local end; `peer` is an item of
+    `peers` (see `main`)."""
     hello = b"hello"
     try:
         with start.dial(peer["address"], port, f"{peer['token']} echo\n".encode() + hello) as line:
@@ -120,7 +122,8 @@ def port_error(start: ProbeSource, peer: Json, port: int) -> Json | None:
 
 def ssh_error(start: ProbeSource, peer: Json) -> Json | None:
     """Return None if the SSH port of the peer's worker sends a banner and, if `login` of `peer["ssh"]` is true, also
-    accepts a login. Otherwise return the problem. `peer` is an item of `peers` (see `main`)."""
+    accepts a login. Otherwise return the problem. `start` is the local end; `peer` is an item of `peers` (see
+    `main`)."""
     try:
         with start.dial(peer["address"], peer["ssh"]["port"]) as line:
             said = line.recv(4, socket.MSG_WAITALL)
@@ -139,8 +142,9 @@ def first_open_port(found: Json) -> int | None:
 
 
 def round_trip_s(start: ProbeSource, peer: Json, found: Json) -> float | None:
-    """Return the shortest of several round trips of one byte to a peer, in seconds. None if no port of the peer is
-    open or the connection fails. `found` is the result of `probe_peer`, which says which port is open."""
+    """Return the shortest of several round trips of one byte from `start`, the local end, to `peer` (an item of
+    `peers`, see `main`), in seconds. None if no port of the peer is open or the connection fails. `found` is the result
+    of `probe_peer`, which says which port is open."""
     port = first_open_port(found)
     if port is None:
         return None
@@ -159,9 +163,10 @@ def round_trip_s(start: ProbeSource, peer: Json, found: Json) -> float | None:
 
 
 def bulk_error(start: ProbeSource, peer: Json, found: Json) -> str | None:
-    """Send BULK_BYTES over TCP, in full packets. Return None if all arrive, else the reason why not. This replaces the
-    MTU probe if datagrams get no answer, for example because UDP is blocked. Returns None too if no port of the peer
-    is open. `found` is the result of `probe_peer`."""
+    """Send BULK_BYTES over TCP, in full packets, from `start`, the local end, to `peer` (an item of `peers`, see
+    `main`). Return None if all arrive, else the reason why not. This replaces the MTU probe if datagrams get no answer,
+    for example because UDP is blocked. Returns None too if no port of the peer is open. `found` is the result of
+    `probe_peer`."""
     port = first_open_port(found)
     if port is None:
         return None
@@ -194,9 +199,9 @@ def bandwidth(text: str) -> int:
 
 
 def send_for(start: ProbeSource, peer: Json, port: int, seconds: float) -> Json:
-    """Send as much as one TCP connection takes within `seconds`; return {bytes, seconds} as counted by the peer.
-    `port` is a port of the peer's `check listen`. Raises OSError if the connection fails, ValueError if the peer's
-    answer is no JSON object."""
+    """Send as much as one TCP connection from `start` (the local end) to `peer` takes within `seconds`; return {bytes,
+    seconds} as counted by the peer. `port` is a port of the peer's `check listen`. Raises OSError if the connection
+    fails, ValueError if the peer's answer is no JSON object."""
     data = memoryview(bytes(1 << 20))
     with start.dial(peer["address"], port, f"{peer['token']} sink {seconds:g}\n".encode()) as line:
         deadline = time.monotonic() + seconds

@@ -25,8 +25,8 @@ MAX_BUNDLES = 10
 
 def start_collecting(loop: Loop, layout: Layout, job: str, head: str, hosts: Collection[str]) -> ParallelCommands:
     """Start the program `bin/stacks` for `job` on all `hosts` at the same time: directly on `head` (the host of this
-    process), over ssh on the others. The commands run on the event loop for at most COLLECT_S seconds. The caller
-    waits until `is_done` of the result, then reads its `outputs`."""
+    process), over ssh on the others. `layout` says where hvdocker's programs are. The commands run on the event loop
+    for at most COLLECT_S seconds. The caller waits until `is_done` of the result, then reads its `outputs`."""
     words = [str(layout.bin / "stacks"), job]
     commands = {host: words if host == head else layout.ssh(host, shlex.join(words)) for host in hosts}
     return ParallelCommands(loop, commands, COLLECT_S)
@@ -62,9 +62,9 @@ def rank_stack(rank: int, host: str, answer: Mapping[str, Any] | None) -> RankSt
 
 
 def summary(stacks: Sequence[RankStack], odd: OddRank | None) -> list[str]:
-    """Return the lines that describe a hang to the user and in the bundle's summary.txt: one line for each rank, then
-    one about the odd rank (the rank that the others probably wait for). If `odd` is None, that line says that no rank
-    stands out."""
+    """Return the lines that describe a hang to the user and in the bundle's summary.txt: one line for each rank in
+    `stacks`, then one about the odd rank (the rank that the others probably wait for). If `odd` is None, that line says
+    that no rank stands out."""
     lines = [str(stack) for stack in stacks] or ["no rank is left"]
     if odd is None:
         return [*lines, "no rank stands out"]

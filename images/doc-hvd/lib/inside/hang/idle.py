@@ -20,8 +20,8 @@ BeatKey = tuple[int, str]
 
 class IdleTimer:
     """Measures how long no rank has written or worked. `since` is the time of the last line or use of the processor.
-    `missing` are the ranks that Horovod's stall warning says it waits for. Callers pass the time as `now`, always from
-    the same clock."""
+    `missing` are the ranks that Horovod waits for, by its own warning in the output (stall warning). Callers pass the
+    time as `now`, always from the same clock."""
 
     def __init__(self, now: float) -> None:
         self.since = now
@@ -39,16 +39,17 @@ class IdleTimer:
         self.missing.clear()
 
     def note_line(self, rank: int, line: str, now: float) -> None:
-        """Note a line that a rank wrote. It resets the timer, unless it belongs to one of Horovod's own stall
-        warnings."""
+        """Note a line that a rank wrote; `now` is the time. It resets the timer, unless it belongs to one of Horovod's
+        own warnings that ranks are missing (stall warnings)."""
         if self._is_stall(rank, line):
             self._stall_bytes[rank] = self._stall_bytes.get(rank, 0) + len(line.encode()) + 1
         else:
             self.end(now)
 
     def beat(self, mark: Mark, now: float) -> None:
-        """Note a heartbeat of a rank: a mark with the CPU time used and the bytes written so far. Reset the timer if
-        either has grown enough since the last heartbeat. A mark without these values is ignored."""
+        """Note a heartbeat: `mark`, a message of a rank with the CPU time used and the bytes written so far. Reset
+        the timer to `now` if either has grown enough since the last heartbeat. A message without these values is
+        ignored."""
         try:
             key = (int(mark["rank"]), str(mark["host"]))
             # `work_s` is CPU time without Horovod's background threads, which never rest. A mark without it has
@@ -62,8 +63,9 @@ class IdleTimer:
 
     def _has_said(self, key: BeatKey, said: int) -> bool:
         """Return whether the rank has written more since its last heartbeat. `key`: the rank and its host. `said`: the
-        bytes that it has written so far. Unfinished lines count; Horovod's stall warnings do not. A heartbeat may
-        arrive before the stall warning whose bytes it includes, so the highest count is kept."""
+        bytes that it has written so far. Unfinished lines count; Horovod's own warnings that ranks are missing (stall
+        warnings) do not. A heartbeat may arrive before the stall warning whose bytes it includes, so the highest count
+        is kept."""
         own = said - self._stall_bytes.get(key[0], 0)
         before = self._said.get(key)
         self._said[key] = max(own, before or 0)

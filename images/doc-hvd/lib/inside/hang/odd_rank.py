@@ -46,8 +46,8 @@ class OddRank:
 
 
 def odd_rank(stacks: Sequence[RankStack], missing: Collection[int] = ()) -> OddRank | None:
-    """Return the rank that the others probably wait for, or None if no rank stands out. `stacks` has one entry for
-    each running rank. `missing`: the ranks that Horovod's stall warning says it waits for (empty: there was no
+    """Return the rank that the others probably wait for, or None if no rank stands out. `stacks` has one entry for each
+    running rank. `missing`: the ranks that Horovod waits for, by its own warning in the output (empty: there was no
     warning, or its rank numbers cannot be used)."""
     silent = [stack for stack in stacks if not stack.frames]
     if silent:
@@ -59,9 +59,9 @@ def odd_rank(stacks: Sequence[RankStack], missing: Collection[int] = ()) -> OddR
 
 
 def by_majority(stacks: Sequence[RankStack]) -> OddRank | None:
-    """Return a rank whose innermost calls differ from those that more than half of the ranks have in common.
-    If there are several such ranks, prefer one that is in no collective operation. Return None for fewer than
-    three ranks, or if there is no majority."""
+    """`stacks` has one entry for each running rank. Return a rank whose innermost calls differ from those that more
+    than half of the ranks have in common. If there are several such ranks, prefer one that is in no collective
+    operation. Return None for fewer than three ranks, or if there is no majority."""
     counts = Counter(map(innermost_calls, stacks))
     if len(stacks) < 3 or len(counts) < 2:
         return None
@@ -75,8 +75,9 @@ def by_majority(stacks: Sequence[RankStack]) -> OddRank | None:
 
 
 def by_collective(stacks: Sequence[RankStack]) -> OddRank | None:
-    """Return a rank that is in no collective operation (an operation in which ranks wait for each other, such as
-    allreduce) while another rank is in one. Return None if all ranks are in one, or none is."""
+    """`stacks` has one entry for each running rank. Return a rank that is in no collective operation (an operation in
+    which ranks wait for each other, such as allreduce) while another rank is in one. Return None if all ranks are in
+    one, or none is."""
     outside = [stack for stack in stacks if not is_in_collective(stack)]
     if not outside or len(outside) == len(stacks):
         return None

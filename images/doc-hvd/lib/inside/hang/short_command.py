@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 
 def run_with_limit(command: Sequence[str], limit_s: float) -> tuple[int | None, str]:
-    """Run a program; return its exit code and its output (stdout and stderr). If it did not start or took
-    longer than `limit_s`, return None and the reason. A program that took too long is killed but not waited
-    for, because a program that hangs in a driver does not react even to SIGKILL."""
+    """Run `command` (a program and its arguments); return its exit code and its output (stdout and stderr). If it did
+    not start or took longer than `limit_s`, return None and the reason. A program that took too long is killed but not
+    waited for, because a program that hangs in a driver does not react even to SIGKILL."""
     try:
         process = subprocess.Popen(
             list(command), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT

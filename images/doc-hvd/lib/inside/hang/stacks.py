@@ -36,8 +36,8 @@ GPU_USE = (
 
 
 class Stack(NamedTuple):
-    """The stacks of one process. `how`: the method that read them, one of METHODS. `text`: the stacks, or the
-    reason if there are none."""
+    """The stacks of one process. `how`: the method that read them, one of METHODS: `py-spy`, `faulthandler` (a signal
+    asked the process to write them) or `none`. `text`: the stacks, or the reason if there are none."""
 
     how: str
     text: str
@@ -115,9 +115,9 @@ def rank_answer(
     entry: rank_registry.RankEntry, members: Sequence[Process], stacks: Mapping[Process, Stack]
 ) -> dict[str, Any]:  # Any: JSON
     """Return {rank, pid, how, text}, the part of the printed JSON about one rank. `entry` is the rank in the registry.
-    `how` is the best method that worked (see METHODS), `text` has the stacks. `members` are the processes of the rank,
-    its command first. Processes that are not in `stacks` are only counted. Values are `Any` because they become
-    JSON."""
+    `how` is the best method that worked (`py-spy`, `faulthandler` or `none`), `text` has the stacks. `members` are the
+    processes of the rank, its command first. Processes that are not in `stacks` are only counted. Values are `Any`
+    because they become JSON."""
     seen = [process for process in members if process in stacks]
     parts = [f"{title(process)}\n{stacks[process].text}" for process in seen]
     if len(members) > len(seen):

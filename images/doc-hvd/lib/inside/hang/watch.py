@@ -21,9 +21,9 @@ OnHang = Callable[["Hang"], None]
 
 @dataclass(frozen=True)
 class Hang:
-    """A hang of a run of the launcher. `after_s`: the seconds of silence after which it was reported. `odd`: the rank
-    that the others probably wait for, if one was found. `bundle`: the name of the folder with the stacks in the job's
-    logs, empty if it could not be written."""
+    """A hang of a run of the launcher (horovodrun). `after_s`: the seconds of silence after which it was reported.
+    `odd`: the rank that the others probably wait for, if one was found. `bundle`: the name of the folder with the
+    stacks in the job's logs, empty if it could not be written."""
 
     after_s: float
     odd: OddRank | None
@@ -37,10 +37,10 @@ class Hang:
 
 @dataclass(frozen=True)
 class HangSettings:
-    """How to watch a run of the launcher. `after_s`: the seconds of silence that count as a hang; 0 turns the watch
-    off. `logs`: the folder for the stacks. `trusts_rank_numbers`: whether the rank numbers in Horovod's stall warnings
-    are those of the processes; they are not in elastic jobs. `is_excused`: returns whether the silence has a known
-    reason and is no hang, for example because an elastic job waits for hosts."""
+    """How to watch a run of the launcher (horovodrun). `after_s`: the seconds of silence that count as a hang; 0 turns
+    the watch off. `logs`: the folder for the stacks. `trusts_rank_numbers`: whether the rank numbers in Horovod's stall
+    warnings are those of the processes; they are not in elastic jobs. `is_excused`: returns whether the silence has a
+    known reason and is no hang, for example because an elastic job waits for hosts."""
 
     after_s: float
     logs: Path
@@ -49,9 +49,9 @@ class HangSettings:
 
 
 class HangWatch:
-    """Watches one run of the launcher for a hang. The event loop asks `due` when to wake up, and then calls `tick`.
-    `living` returns the number and host of every running rank, `collect` starts to collect stacks on the given hosts,
-    and `found` decides what follows: it is called with the hang once the stacks are collected."""
+    """Watches one run of the launcher (horovodrun) for a hang. The event loop asks `due` when to wake up, and then
+    calls `tick`. `living` returns the number and host of every running rank, `collect` starts to collect stacks on the
+    given hosts, and `found` decides what follows: it is called with the hang once the stacks are collected."""
 
     def __init__(
         self, loop: Loop, settings: HangSettings, living: LivingRanks, collect: StartCollecting, found: OnHang
@@ -98,7 +98,8 @@ class HangWatch:
             self._report()
 
     def close(self) -> None:
-        """Stop watching, because the run is over or is being ended. If stacks are being collected, cancel that."""
+        """Stop watching, because the run of the launcher is over or is being ended. If stacks are being collected,
+        cancel that."""
         if self._commands:
             self._commands.cancel()
         self._loop.remove(self)

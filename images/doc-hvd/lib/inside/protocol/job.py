@@ -31,8 +31,9 @@ class Job:
     `other_hosts` are the names of all hosts but this one.
 
     `command` is what each rank runs, in the folder `workdir` and with the variables `env` added. `launcher` is the
-    command line of the launcher. `grace_s` is the time between SIGTERM and SIGKILL. `secrets` are the names of
-    secrets, `devices` the UUIDs of the job's GPUs on this host. `resilience` says how the job reacts to failures."""
+    command line of the launcher (horovodrun, which starts the ranks). `grace_s` is the time between SIGTERM and
+    SIGKILL. `secrets` are the names of secrets, `devices` the UUIDs of the job's GPUs on this host. `resilience` says
+    how the job reacts to failures."""
 
     name: str
     cluster: str

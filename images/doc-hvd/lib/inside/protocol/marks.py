@@ -16,14 +16,15 @@ MAYBE_PREFIX = re.compile(rb"(?:\w{3} \w{3} [ \d]\d [\d:]{8} \d{4})?\[[^\x1e]{0,
 
 
 def encode_mark(mark: Mark) -> bytes:
-    """Return a mark, such as {"event": "rank-start", "rank": 0}, as one line of bytes, ready to be written to
-    stderr."""
+    """Return a mark (a message to the supervisor), such as {"event": "rank-start", "rank": 0}, as one line of bytes,
+    ready to be written to stderr."""
     return MARK_START + json.dumps(mark, sort_keys=True).encode() + b"\n"
 
 
 def extract_mark(line: bytes) -> tuple[bytes, Mark | None]:
-    """Split a whole line of output into the text around the mark, and the mark. The launcher's prefix of the mark is
-    left out of the text. If the line has no valid mark, return the line unchanged, and None."""
+    """Split a whole line of output into the text around the mark (a JSON message of a rank), and the mark. The prefix
+    that the launcher (horovodrun) puts before the mark is left out of the text. If the line has no valid mark, return
+    the line unchanged, and None."""
     before, sign, after = line.partition(MARK_START)
     if not sign:
         return line, None
@@ -40,9 +41,9 @@ def extract_mark(line: bytes) -> tuple[bytes, Mark | None]:
 
 
 class MarkFilter:
-    """Forwards a stream to `write` immediately, without its marks, and passes every mark to `report`. Only bytes that
-    may be part of a mark are held back. `begin` gets the start of each line and returns what to write in its place; by
-    default lines stay as they are."""
+    """Forwards a stream to `write` immediately, without its marks (messages of ranks to the supervisor), and passes
+    every mark to `report`. Only bytes that may be part of a mark are held back. `begin` gets the start of each line and
+    returns what to write in its place; by default lines stay as they are."""
 
     def __init__(
         self,

@@ -39,8 +39,8 @@ class Resilience:
 
     @property
     def goes_on(self) -> bool:
-        """Whether the job may start ranks again after the launcher was lost, or after a host lost its connection to
-        the launcher. True if it has restarts left or is elastic."""
+        """Whether the job may start ranks again after the launcher (horovodrun) was lost, or after a host lost its
+        connection to the launcher. True if it has restarts left or is elastic."""
         return self.restarts > 0 or self.elastic is not None
 
 

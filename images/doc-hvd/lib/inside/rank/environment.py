@@ -1,7 +1,7 @@
-"""The environment of a rank's command. A rank on another host starts in an ssh session, which has neither the
-variables of Docker's `-e` nor the ENV of the image. They do not go through the launcher either, because it writes
-its environment on command lines. So each container saves its environment when it starts, and the rank wrapper
-restores it. Pure, except for `read_image_env`."""
+"""The environment of a rank's command. A rank on another host starts in an ssh session, which has neither the variables
+of Docker's `-e` nor the ENV of the image. They do not go through the launcher (horovodrun) either, because it writes
+its environment on command lines. So each container saves its environment when it starts, and the rank wrapper restores
+it. Pure, except for `read_image_env`."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -37,9 +37,9 @@ def rank_env(
 ) -> dict[str, str]:
     """Return the environment of a rank's command. `image` is the environment that the container was started with,
     `current` that of the rank wrapper. `interface` is the training interface; if it is None, no network settings are
-    added. `run` is the folder /run/hvdocker. Sources in rising order of precedence: image, launcher, hvdocker's
-    network settings, the job's own variables (`env:` of the inventory and `--env`), hvdocker's devices and
-    identity."""
+    added. `run` is the folder /run/hvdocker. Sources in rising order of precedence: image, launcher, hvdocker's network
+    settings, the job's own variables (`env:` of the inventory and `--env`), the GPUs (`device_env`), and the names of
+    job, host and folders (`identity_env`)."""
     env = {**image, **{name: value for name, value in current.items() if not is_session_only(name)}}
     env.update({name: image[name] for name in IMAGE_WINS if name in image})
     env.setdefault("PYTHONUNBUFFERED", "1")
@@ -54,8 +54,8 @@ def rank_env(
 
 
 def rank_of(current: Mapping[str, str]) -> int:
-    """Return the rank number that the launcher gave this process in HOROVOD_RANK; 0 if it is not set. `current` is the
-    environment of the rank wrapper."""
+    """Return the rank number that the launcher (horovodrun) gave this process in HOROVOD_RANK; 0 if it is not set.
+    `current` is the environment of the rank wrapper."""
     return int(current.get("HOROVOD_RANK", "0"))
 
 
@@ -72,8 +72,8 @@ def device_env(job: Job, local_rank: int) -> dict[str, str]:
 
 
 def is_session_only(name: str) -> bool:
-    """Return whether a variable only describes the ssh session that started the rank, so that the command must not
-    get it."""
+    """Return whether the variable `name` only describes the ssh session that started the rank, so that the command must
+    not get it."""
     return name in SESSION_ONLY or name.startswith("SSH_")
 
 

@@ -14,10 +14,10 @@ MIN_BEAT_S, MAX_BEAT_S = 0.5, 5.0
 
 
 class Heartbeat:
-    """Sends a heartbeat mark every `every_s` seconds over one of the two output streams (`ways`). A mark goes between
-    two lines of output. If both streams stay in the middle of a line for a whole interval, the mark is sent there all
-    the same: a silent rank must still show that it lives. `who` has the rank's number and host (keys `rank`
-    and `host`), `meter` measures its CPU time and memory."""
+    """Sends a heartbeat mark (a message to the supervisor) every `every_s` seconds over one of the two output streams
+    (`ways`). A mark goes between two lines of output. If both streams stay in the middle of a line for a whole
+    interval, the mark is sent there all the same: a silent rank must still show that it lives. `who` has the rank's
+    number and host (keys `rank` and `host`), `meter` measures its CPU time and memory."""
 
     def __init__(
         self,

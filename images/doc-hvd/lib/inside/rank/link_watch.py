@@ -21,7 +21,8 @@ DEAD_AFTER_S = 10.0
 class LinkWatch:
     """Watches the TCP connection of the ssh session in which this process runs, and sets `is_dead`. `env` is the
     environment of this process, in which sshd names the connection (SSH_CONNECTION). A process outside of an ssh
-    session has nothing to watch, so `is_dead` stays False. `net` is the folder /proc/net."""
+    session has nothing to watch, so `is_dead` stays False. `net` is the folder /proc/net; `clock` returns the time in
+    seconds."""
 
     def __init__(
         self, env: Mapping[str, str], net: Path = PROC_NET, clock: Callable[[], float] = time.monotonic
@@ -91,6 +92,6 @@ def _packed(address: str) -> bytes:
 
 
 def _hexadecimal(packed: bytes) -> str:
-    """Return an address as the kernel prints it in /proc/net: words of four bytes, each as a number in host byte
-    order."""
+    """Return an address (`packed` is its binary form) as the kernel prints it in /proc/net: words of four bytes, each
+    as a number in host byte order."""
     return "".join(f"{word:08X}" for (word,) in struct.iter_unpack("=I", packed))

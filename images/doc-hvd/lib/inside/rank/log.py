@@ -1,5 +1,6 @@
-"""A rank's log on its own host: a copy of its output, limited in size, in case the launcher does not get the
-output. A failure to write the log must not disturb the rank: the first error is reported, then the log is closed."""
+"""A rank's log on its own host: a copy of its output, limited in size, in case the launcher (horovodrun) does not
+get the output. A failure to write the log must not disturb the rank: the first error is reported, then the log is
+closed."""
 
 import os
 import time

@@ -27,7 +27,8 @@ class Mount(NamedTuple):
 
 class OomCounter:
     """Counts the OOM kills in this container since a rank started, and the kills that ranks of this container have
-    claimed. Made before the command of a rank starts. `run` is the folder /run/hvdocker."""
+    claimed. Made before the command of a rank starts. `run`, `proc` and `root` are the folders /run/hvdocker, /proc and
+    /."""
 
     def __init__(self, run: Path = paths.RUN, proc: Path = PROC, root: Path = Path("/")) -> None:
         self._claims = run / "memory-kills"

@@ -1,5 +1,5 @@
-"""The rank wrapper, which the launcher starts as each rank. It gives the command its environment, forwards its
-output, records how it ends, and makes sure that no rank outlives its launcher.
+"""The rank wrapper, which the launcher (horovodrun) starts as each rank. It gives the command its environment, forwards
+its output, records how it ends, and makes sure that no rank outlives its launcher.
 
 The wrapper is two processes. The launcher ends a local rank by signalling the children of the process that it
 started, and freezes that process. So the outer process only guards, and the inner process does the work. If either
@@ -167,9 +167,9 @@ class Rank:
 
 
 def relays_of(child: Child, words: Sequence[bytes], log: RankLog) -> tuple[Relay, Relay]:
-    """Return the relays that forward the stdout and the stderr of `child`, the command, to the launcher and to the
-    log, with the secrets in `words` masked. stdout comes first, so it is forwarded first if both have data at the same
-    time: the last message of a failing command is more likely on stderr."""
+    """Return the relays that forward the stdout and the stderr of `child`, the command, to the launcher (horovodrun)
+    and to the log, with the secrets in `words` masked. stdout comes first, so it is forwarded first if both have data
+    at the same time: the last message of a failing command is more likely on stderr."""
     out, err = child.process.stdout, child.process.stderr
     assert out is not None and err is not None
     return (
@@ -179,8 +179,8 @@ def relays_of(child: Child, words: Sequence[bytes], log: RankLog) -> tuple[Relay
 
 
 def find_interface(job: Job) -> str | None:
-    """Return the network interface that has this host's training address. If there is none, tell the user and
-    return None; the launcher's choice of interface then stays."""
+    """Return the network interface that has this host's training address. If there is none, tell the user and return
+    None; the interface that the launcher (horovodrun) chose is then used."""
     try:
         interface = interface_of(job.address)
     except (OSError, ValueError) as error:

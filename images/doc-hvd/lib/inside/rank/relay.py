@@ -1,6 +1,6 @@
-"""Forwards one output stream of the command to the launcher, with secrets masked, and keeps a copy. It never
-blocks: the caller polls for the event that each relay waits for, so signals and deadlines are handled even while
-the launcher does not read."""
+"""Forwards one output stream of the rank's command to the launcher (horovodrun), with secrets masked, and keeps a copy.
+It never blocks: the caller polls for the event that each relay waits for, so signals and deadlines are handled even
+while the launcher does not read."""
 
 import os
 import select
@@ -19,9 +19,9 @@ class Relay:
     descriptors. `masker` replaces secrets. `keep` is called with the same masked data, to write it to the rank's log.
     `is_between_lines`: the last byte that was taken ended a line. `read_bytes` counts the bytes read from the command.
 
-    The launcher forwards text only when a newline or a carriage return ends it. Many progress bars write the carriage
-    return first (CR 50%). Then each state would be seen only when the next one comes. So the relay moves the carriage
-    return behind the state (50% CR)."""
+    The launcher (horovodrun) forwards text only when a newline or a carriage return ends it. Many progress bars write
+    the carriage return first (CR 50%). Then each state would be seen only when the next one comes. So the relay moves
+    the carriage return behind the state (50% CR)."""
 
     def __init__(self, source: int, target: int, masker: Masker, keep: Callable[[bytes], object] = len) -> None:
         self._source = source
@@ -72,8 +72,8 @@ class Relay:
             self._take(self._masker.close())
 
     def insert(self, line: bytes) -> None:
-        """Send a line of the rank wrapper itself, such as a mark. If the command's last line is unfinished, end that
-        line first. Do nothing if `mute` was called."""
+        """Send a line of the rank wrapper itself, such as a mark (a message to the supervisor). If the command's last
+        line is unfinished, end that line first. Do nothing if `mute` was called."""
         if self._is_heard:
             self._pending += line if self.is_between_lines else b"\n" + line
             self.is_between_lines = True

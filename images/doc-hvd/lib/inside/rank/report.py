@@ -1,4 +1,4 @@
-"""Reports the start and end of a rank: as marks to the supervisor, and as rank-N.json in the job's folder on
+"""Reports the start and end of a rank: as marks (messages) to the supervisor, and as rank-N.json in the job's folder on
 this host."""
 
 import os
@@ -17,8 +17,9 @@ from inside.runtime.child import ChildExit
 
 
 class Report:
-    """Reports the start and the end of one rank. `who` identifies the rank in its marks and its record by number, host
-    and training address; `start` is its start time in seconds since the epoch. `run` is the folder /run/hvdocker."""
+    """Reports the start and the end of one rank. `who` identifies the rank in its marks (messages to the supervisor)
+    and its record (rank-N.json) by number, host and training address; `start` is its start time in seconds since the
+    epoch. `run` is the folder /run/hvdocker."""
 
     def __init__(self, job: Job, rank: int, run: Path = paths.RUN) -> None:
         self._record = paths.logs_folder(job.name, run) / f"rank-{rank}.json"
@@ -27,14 +28,14 @@ class Report:
         self.who: Mapping[str, Any] = {"rank": rank, "host": job.host, "address": job.address}  # Any: JSON
 
     def started(self, interface: str | None) -> None:
-        """Report to the supervisor, by a mark, that the command is about to start. `interface` is the network
-        interface that training uses, None if it was not found."""
+        """Report to the supervisor, by a mark (a message), that the command is about to start. `interface` is the
+        network interface that training uses, None if it was not found."""
         write_stderr(encode_mark({"event": "rank-start", **self.who, "started": self.start, "interface": interface}))
 
     def ended(self, how: ChildExit, for_memory: bool = False, was_asked: bool = False) -> int:
-        """Report that the command has ended, by a mark to the supervisor and in rank-N.json; return the code to exit
-        with, that of the command. `how` says how it ended, `for_memory` that memory ran out, `was_asked` that the rank
-        wrapper ended the command."""
+        """Report that the command has ended, by a mark (a message) to the supervisor and in rank-N.json; return the
+        code to exit with, that of the command. `how` says how it ended, `for_memory` that memory ran out, `was_asked`
+        that the rank wrapper ended the command."""
         record = {
             **self.who,
             **how._asdict(),

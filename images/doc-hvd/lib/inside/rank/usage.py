@@ -18,7 +18,7 @@ MAX_CYCLE_CORES = 0.5
 class Usage(NamedTuple):
     """CPU time and memory of a rank's processes. `cpu_s` is all CPU time in seconds. `work_s` leaves out threads that
     may be Horovod's background cycle, so it hardly grows while a rank only waits. `rss_kb` is the resident memory in
-    KiB. The field names are keys of the heartbeat mark."""
+    KiB. The field names are keys of the heartbeat, the rank's regular message to the supervisor."""
 
     cpu_s: float
     work_s: float
@@ -27,8 +27,8 @@ class Usage(NamedTuple):
 
 class UsageMeter:
     """Measures the processes of a rank; `leader` is the process id of its command. CPU time never decreases: the time
-    of a process that ended without being waited for is remembered. Otherwise the sum would fall, and new work would
-    not show until the old sum was reached again. `proc` is the folder /proc."""
+    of a process that ended without being waited for is remembered. Otherwise the sum would fall, and new work would not
+    show until the old sum was reached again. `proc` is the folder /proc; `clock` returns the time in seconds."""
 
     def __init__(self, leader: int, proc: Path = PROC, clock: Callable[[], float] = time.monotonic) -> None:
         self._leader = leader

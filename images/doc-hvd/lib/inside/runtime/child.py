@@ -107,8 +107,8 @@ def start(
 
 
 def start_error(command: Sequence[str], workdir: str, error: Exception) -> StartError:
-    """Return a StartError for a command that did not start because of `error`. It has a message for the user and the
-    exit code that a shell would give: 127 if the command was not found, else 126."""
+    """Return a StartError for a command that did not start in the folder `workdir` because of `error`. It has a message
+    for the user and the exit code that a shell would give: 127 if the command was not found, else 126."""
     name = command[0] if command else "(nothing)"
     if isinstance(error, OSError) and error.filename == workdir:
         return StartError(f"cannot enter the folder {workdir}: {error.strerror}", 126)

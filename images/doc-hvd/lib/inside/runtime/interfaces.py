@@ -54,8 +54,8 @@ def messages(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def parse_address(payload: bytes) -> tuple[int, bytes]:
-    """Return the interface index and the local address (in binary form) in one RTM_NEWADDR message. The address is
-    empty if the message has none."""
+    """Return the interface index and the local address (in binary form) in `payload`, the content of one RTM_NEWADDR
+    message of netlink. The address is empty if the message has none."""
     index: int = IFADDR.unpack_from(payload)[4]
     found = {}
     data = payload[IFADDR.size :]

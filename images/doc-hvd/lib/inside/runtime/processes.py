@@ -55,7 +55,8 @@ def processes(proc: Path = PROC) -> Iterator[Process]:
 
 
 def parse_stat(data: bytes) -> Process:
-    """Parse /proc/PID/stat. The name is in brackets, and may itself contain brackets and blanks."""
+    """Parse `data`, the content of /proc/PID/stat. The name is in brackets, and may itself contain brackets and
+    blanks."""
     before, _, name = data.rpartition(b")")[0].partition(b"(")
     fields = data.rpartition(b")")[2].split()
     return Process(

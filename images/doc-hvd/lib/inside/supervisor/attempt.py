@@ -1,4 +1,5 @@
-"""One run of the launcher, and everything that reads its output: rank states, log rules, hang watch."""
+"""One run of the launcher (horovodrun, which starts the ranks), and everything that reads its output: rank states, log
+rules, hang watch."""
 
 import re
 import shutil
@@ -38,8 +39,8 @@ NO_LAUNCHER = "this image has no {}: build it on doc-hvd:cpu, or install Horovod
 
 @dataclass(frozen=True)
 class AttemptContext:
-    """The objects that all runs of a job share. `rule_matcher` applies the job's log rules. `lacks_hosts`
-    returns whether an elastic job has too few slots and is waiting for hosts."""
+    """The objects that all runs of a job's launcher (horovodrun) share. `rule_matcher` applies the job's log rules.
+    `lacks_hosts` returns whether an elastic job has too few slots and is waiting for hosts."""
 
     job: Job
     layout: Layout
@@ -51,10 +52,9 @@ class AttemptContext:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How one run of the launcher ended. `code`: the exit code of the launcher. `was_stopped`: a stop was
-    requested. `was_hung`: the supervisor ended the run because it hung. `was_given_up`: the supervisor ended
-    the run because the ranks on the head fail at every start. `is_final`: the job is not restarted after this
-    run."""
+    """How one run of the launcher (horovodrun) ended. `code`: the exit code of the launcher. `was_stopped`: a stop was
+    requested. `was_hung`: the supervisor ended the run because it hung. `was_given_up`: the supervisor ended the run
+    because the ranks on the head fail at every start. `is_final`: the job is not restarted after this run."""
 
     code: int
     was_stopped: bool = False
@@ -70,9 +70,9 @@ class Outcome:
 
 
 class Attempt:
-    """One run of the launcher. `may_go_on` returns whether the job may be restarted if this run hangs.
-    `leads_nowhere` is called with the exit mark of each rank (the message that reports its end), and returns
-    whether to end the run because of this exit."""
+    """One run of the launcher (horovodrun). `may_go_on` returns whether the job may be restarted if this run hangs.
+    `leads_nowhere` is called with the exit mark of each rank (the message that reports its end), and returns whether to
+    end the run because of this exit."""
 
     def __init__(
         self, context: AttemptContext, may_go_on: Callable[[], bool], leads_nowhere: Callable[[Mark], bool]
@@ -180,8 +180,9 @@ class Attempt:
         record.change()
 
     def _hangs(self, hang: Hang) -> None:
-        """React to a hang as the job's `--on-hang` says: wait, end the run so that the job is restarted, or end the
-        job. If no restart is left, `restart` ends the job too. Called after the stacks were collected."""
+        """React to a hang as the job's `--on-hang` says: wait, end the run of the launcher so that the job is
+        restarted, or end the job. If no restart is left, `restart` ends the job too. Called after the stacks were
+        collected."""
         then = self._context.job.resilience.on_hang
         if then == "restart" and not self._may_go_on():
             then = "kill"
@@ -198,10 +199,10 @@ class Attempt:
 
 def launcher_command(job: Job, layout: Layout, words: Sequence[str], is_alone: bool, search: str | None) -> list[str]:
     """Return the whole command line of the launcher: `words` (the launcher and its flags), then the network interface,
-    then the rank wrapper in place of the user's command. The rank wrapper reads the user's command from job.json, so
-    no shell on a remote host parses anything that the user typed. If the run has only the head (`is_alone`), no
-    network interface is named, because horovodrun then requires loopback and rejects other interfaces. Raise
-    StartError (127) if the launcher is not in the PATH `search` (None: that of this process)."""
+    then the rank wrapper in place of the user's command. The rank wrapper reads the user's command from job.json, so no
+    shell on a remote host parses anything that the user typed. If the run has only the head (`is_alone`), no network
+    interface is named, because horovodrun then requires loopback and rejects other interfaces. `layout` says where the
+    rank wrapper is. Raise StartError (127) if the launcher is not in the PATH `search` (None: that of this process)."""
     launcher_path(words[0], search)
     interface = None if is_alone else head_interface(job)
     chosen = ["--network-interfaces", interface] if interface else []
@@ -218,8 +219,8 @@ def launcher_path(name: str, search: str | None) -> Path:
 
 
 def head_interface(job: Job) -> str | None:
-    """Return the name of the network interface that has the head's training address. Return None if it cannot
-    be found; the launcher then chooses an interface."""
+    """Return the name of the network interface that has the head's training address. Return None if it cannot be found;
+    the launcher (horovodrun) then chooses an interface."""
     try:
         return interface_of(job.head_address)
     except (OSError, ValueError):

@@ -155,7 +155,7 @@ class Discovery:
 
 
 class HostsFile:
-    """The hosts.json that `up` writes for a running elastic job. It is read again only after it has
+    """The hosts.json (at `path`) that `up` writes for a running elastic job. It is read again only after it has
     changed."""
 
     def __init__(self, path: Path) -> None:
@@ -189,5 +189,6 @@ def parse_hosts(text: str) -> tuple[JobHost, ...]:
 
 
 def discovered_text(job_hosts: Sequence[JobHost]) -> str:
-    """Return the text that the discovery script (`bin/discover`) prints for Horovod: one ADDRESS:SLOTS a line."""
+    """Return the text that the discovery script (`bin/discover`) prints for Horovod: one line ADDRESS:SLOTS for each of
+    `job_hosts`."""
     return "".join(f"{job_host.address}:{job_host.slots}\n" for job_host in job_hosts)

@@ -17,9 +17,9 @@ FAILED_REPEATEDLY = "a rank failed {} times in a row within a minute of its star
 
 @dataclass(frozen=True)
 class DroppedHost:
-    """A host whose ranks failed too often. `times`: the number of failures in a row. `how`: how the last of
-    these ranks ended, as text. `then`: what was done, `drop` (the host was dropped) or `end` (the host is the
-    head, which a job cannot run without, so the run was ended)."""
+    """A host whose ranks failed too often. `times`: the number of failures in a row. `how`: how the last of these ranks
+    ended, as text. `then`: what was done, `drop` (the host was dropped) or `end` (the host is the head, which a job
+    cannot run without, so the run of the launcher was ended)."""
 
     host: str
     times: int
@@ -42,7 +42,7 @@ class FailingHosts:
         self._counts: dict[str, int] = {}
 
     def begin(self) -> None:
-        """Reset all counts for a new run. Dropped hosts stay out."""
+        """Reset all counts for a new run of the launcher. Dropped hosts stay out."""
         self._counts.clear()
 
     def reset(self, host: str) -> None:
@@ -51,9 +51,9 @@ class FailingHosts:
         self._counts.pop(host, None)
 
     def note_exit(self, mark: Mark, is_own: bool) -> bool:
-        """Note the end of a rank, reported by its exit mark. `is_own`: the rank was the first that failed, and did not
-        fail because of another rank or because it was asked to end. Return True if the head has failed too often, so
-        that the run has to be ended; otherwise False."""
+        """Note the end of a rank, reported by `mark`, its message to the supervisor. `is_own`: the rank was the first
+        that failed, and did not fail because of another rank or because it was asked to end. Return True if the head
+        has failed too often, so that the run of the launcher has to be ended; otherwise False."""
         host = str(mark.get("host"))
         if (mark.get("seconds") or 0) >= QUICK_FAILURE_S:
             self.reset(host)

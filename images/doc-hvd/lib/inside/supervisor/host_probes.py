@@ -1,5 +1,5 @@
-"""Asks the workers of a job over ssh: which of them respond, whether ranks of an ended run still run there,
-and how a rank ended."""
+"""Asks the workers of a job over ssh: which of them respond, whether ranks of an ended run of the launcher are still
+alive there, and how a rank ended."""
 
 import json
 import shlex
@@ -19,8 +19,8 @@ MAX_LOG_TAIL_BYTES = 16384
 
 
 def responding_hosts(loop: Loop, layout: Layout, hosts: Sequence[str]) -> set[str]:
-    """Return those of `hosts` whose worker accepts an ssh login within PROBE_S. If a stop is requested meanwhile,
-    return all hosts: those that have not answered yet may still respond."""
+    """Return those of `hosts` whose worker accepts an ssh login within PROBE_S. `layout` says where hvdocker's programs
+    are. If a stop is requested meanwhile, return all hosts: those that have not answered yet may still respond."""
     parallel = run_parallel(loop, {host: layout.ssh(host, "true") for host in hosts}, PROBE_S)
     if loop.stop_requests:
         return set(hosts)
@@ -30,9 +30,10 @@ def responding_hosts(loop: Loop, layout: Layout, hosts: Sequence[str]) -> set[st
 def wait_for_old_ranks(
     loop: Loop, layout: Layout, job: str, head: str, hosts: Sequence[str], wait_s: float
 ) -> set[str]:
-    """Wait up to `wait_s` for the ranks of the last run of the launcher to end, on `head` (the host of this process)
-    and on `hosts`. This is done before the launcher is started again. Return those of `hosts` that respond, also if
-    ranks still run there. A stop request ends the wait; hosts that have not answered by then are left out."""
+    """Wait up to `wait_s` for the ranks of the last run of the launcher (horovodrun) to end, on `head` (the host of
+    this process) and on `hosts`. This is done before the launcher is started again. `job` is the job's name; `layout`
+    says where hvdocker's programs are. Return those of `hosts` that respond, also if ranks still run there. A stop
+    request ends the wait; hosts that have not answered by then are left out."""
     words = check_gone_words(layout, job, wait_s)
     commands = {host: layout.ssh(host, shlex.join(words)) for host in hosts}
     parallel = run_parallel(loop, {head: words, **commands}, wait_s + PROBE_S)
@@ -42,9 +43,10 @@ def wait_for_old_ranks(
 
 def hosts_with_leftover_ranks(loop: Loop, layout: Layout, job: str, hosts: Sequence[str], wait_s: float) -> list[str]:
     """Wait up to `wait_s` until the ranks of an ended job have ended; return those of `hosts` on which ranks still
-    run. Hosts that do not respond are not returned. The launcher ends a rank on another host only by closing its
-    connection, and does not wait for the rank to end. The first stop request does not interrupt the wait, because it
-    may be the request that ended the job; the second stop request does."""
+    run. Hosts that do not respond are not returned. `layout` says where hvdocker's programs are. The launcher
+    (horovodrun) ends a rank on another host only by closing its connection, and does not wait for the rank to end.
+    The first stop request does not interrupt the wait, because it may be the request that ended the job; the second
+    stop request does."""
     line = shlex.join(check_gone_words(layout, job, wait_s))
     commands = {host: layout.ssh(host, line) for host in hosts}
     parallel = run_parallel(loop, commands, wait_s + PROBE_S, obeyed=1)
@@ -54,10 +56,10 @@ def hosts_with_leftover_ranks(loop: Loop, layout: Layout, job: str, hosts: Seque
 def read_rank_end(
     loop: Loop, layout: Layout, job: str, where: tuple[int, str], is_here: bool, wait_s: float
 ) -> dict[str, Any]:
-    """Wait up to `wait_s` until the job's ranks on one host have ended, and return how one of them ended.
-    `where`: the rank and its host. `is_here`: this host is the head. The result is the content of
-    rank-N.json, which the rank wrapper writes on its host, and the end of the rank's log with the key `said`.
-    It is empty if rank-N.json cannot be read. Values are `Any` because they come from parsed JSON."""
+    """Wait up to `wait_s` until the job's ranks on one host have ended, and return how one of them ended. `layout` says
+    where files and programs are. `where`: the rank and its host. `is_here`: this host is the head. The result is the
+    content of rank-N.json, which the rank wrapper writes on its host, and the end of the rank's log with the key
+    `said`. It is empty if rank-N.json cannot be read. Values are `Any` because they come from parsed JSON."""
     rank, host = where
     record = paths.logs_folder(job, layout.run) / f"rank-{rank}.json"
     words = [

@@ -1,4 +1,5 @@
-"""Forwards the launcher's output, waits for the launcher to end, and ends it on request."""
+"""Forwards the output of the launcher (horovodrun, which starts the ranks), waits for the launcher to end, and ends it
+on request."""
 
 import os
 import time
@@ -16,11 +17,11 @@ DRAIN_SILENCE_S = 0.5
 
 
 class LauncherOutput:
-    """Reads and forwards the output of one run of the launcher (`child`). Until the run ends, the event loop asks
-    `due` when to wake up, and then calls `tick`. `report` gets the marks (JSON messages from rank wrappers), `hear`
-    the lines of ranks, `on_line` the launcher's own lines. `host_prefix` rewrites the prefix that the launcher puts
-    before a rank's line, to show the host. `was_stopped` says that a stop was requested. `lines` counts the lines that
-    were written to the container's log; it is complete when `run` returns."""
+    """Reads and forwards the output of one run of the launcher (horovodrun; `child` is its process). Until the run
+    ends, the event loop asks `due` when to wake up, and then calls `tick`. `report` gets the marks (JSON messages from
+    rank wrappers), `hear` the lines of ranks, `on_line` the launcher's own lines. `host_prefix` rewrites the prefix
+    that the launcher puts before a rank's line, to show the host. `was_stopped` says that a stop was requested. `lines`
+    counts the lines that were written to the container's log; it is complete when `run` returns."""
 
     def __init__(
         self,

@@ -1,4 +1,5 @@
-"""Splits the launcher's output into lines of ranks and lines of the launcher itself."""
+"""Splits the output of the launcher (horovodrun, which starts the ranks) into lines of ranks and lines of the launcher
+itself."""
 
 import re
 from collections.abc import Callable
@@ -12,8 +13,8 @@ RANK_LINE = re.compile(TIMESTAMP + rb"\[(\d+)(?:@[^\]]*)?\]<std(?:out|err)>:(.*)
 
 
 class LineSplitter:
-    """Splits one stream of the launcher into lines. `hear` gets the rank and text of a rank's line, without the
-    launcher's prefix; `on_line` gets any other line. Lines are cut at MAX_LINE_BYTES."""
+    """Splits one stream (stdout or stderr) of the launcher (horovodrun) into lines. `hear` gets the rank and text of a
+    rank's line, without the launcher's prefix; `on_line` gets any other line. Lines are cut at MAX_LINE_BYTES."""
 
     def __init__(self, hear: Callable[[int, str], None], on_line: Callable[[str], None] = lambda line: None) -> None:
         self._hear = hear

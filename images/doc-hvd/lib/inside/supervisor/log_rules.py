@@ -46,8 +46,8 @@ class RuleMatcher:
         self._spared: set[tuple[str, str | None]] = set()
 
     def left_out(self, hosts: Collection[str]) -> tuple[MatchedLine, ...]:
-        """Return the matches that dropped hosts which are not in `hosts`. They explain why these hosts are
-        missing from a run on `hosts`."""
+        """Return the matches that dropped hosts which are not in `hosts`. They explain why these hosts are missing from
+        a run of the launcher on `hosts`."""
         return tuple(match for host, match in self.dropped.items() if host not in hosts)
 
     def match_line(self, rank: int, line: str, host_of: Callable[[int], str | None]) -> bool:

@@ -1,4 +1,5 @@
-"""Writes the launcher's output to the container's log so that progress bars are seen while they are drawn.
+"""Writes the output of the launcher (horovodrun) to the container's log so that progress bars are seen while they are
+drawn.
 
 A progress bar overwrites its line: each state ends in a carriage return. The container engine logs only what a newline
 ends, so a newline is added to each state. It also logs every state, so only some states a second are written."""
@@ -17,10 +18,10 @@ RANK_PIECE = re.compile(TIMESTAMP + rb"(\[\d+(?:@[^\]]*)?\]<std(?:out|err)>:)(.*
 
 
 class StateWriter:
-    """Writes one stream of the launcher to the file descriptor `fd`, with a newline after each state of a progress
-    bar. A state that comes within STATE_INTERVAL_S after the last one of its rank and stream waits until `due`, or is
-    dropped if the rank writes something newer. `lines` counts the lines and states that were written.
-    `clock` returns the time in seconds."""
+    """Writes one stream (stdout or stderr) of the launcher (horovodrun) to the file descriptor `fd`, with a newline
+    after each state of a progress bar. A state that comes within STATE_INTERVAL_S after the last one of its rank and
+    stream waits until `due`, or is dropped if the rank writes something newer. `lines` counts the lines and states that
+    were written. `clock` returns the time in seconds."""
 
     def __init__(self, fd: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._fd = fd

@@ -1,5 +1,5 @@
-"""Keeps what the ranks of one run have reported, and finds the rank that failed first. Reports are ordered by
-their arrival, because the clocks of hosts may differ. Pure: opens nothing."""
+"""Keeps what the ranks of one run of the launcher (horovodrun) have reported, and finds the rank that failed first.
+Reports are ordered by their arrival, because the clocks of hosts may differ. Pure: opens nothing."""
 
 import signal
 from collections.abc import Mapping
@@ -17,10 +17,10 @@ RankKey = tuple[int, str | None]
 
 
 class RankStates:
-    """The states of the ranks of one run, from their marks (JSON messages that report the start and the exit
-    of a rank). A rank is identified by number and host, because under Horovod Elastic a new process may get
-    the number with which an older process on another host was started. `expected`: the planned host of each
-    rank. `first_np`: how many ranks an elastic job begins with; None for a job that is not elastic."""
+    """The states of the ranks of one run of the launcher, from their marks (JSON messages that report the start and the
+    exit of a rank). A rank is identified by number and host, because under Horovod Elastic a new process may get the
+    number with which an older process on another host was started. `expected`: the planned host of each rank.
+    `first_np`: how many ranks an elastic job begins with; None for a job that is not elastic."""
 
     def __init__(self, expected: Mapping[int, str] | None = None, first_np: int | None = None) -> None:
         # The planned host of each rank, if known. It is needed for a line that arrives before the start mark of
@@ -40,8 +40,8 @@ class RankStates:
         self._missed: int | None = None
 
     def add(self, mark: Mark) -> None:
-        """Update the state of a rank from its start or exit mark. A rank that starts again replaces its earlier state.
-        Marks of other kinds, or without a rank, are ignored."""
+        """Update the state of a rank from `mark`, the message that reports its start or its end. A rank that starts
+        again replaces its earlier state. Messages of other kinds, or without a rank, are ignored."""
         event, rank = mark.get("event"), mark.get("rank")
         if not isinstance(rank, int):
             return
@@ -91,8 +91,8 @@ class RankStates:
         return {host for host, when in self._lost.items() if when < moment}
 
     def ranks(self) -> list[Mark]:
-        """Return the latest state of every rank that started, ordered by rank, for record.json. A state has the keys
-        of the rank's marks; keys about its end are None while it runs."""
+        """Return the latest state of every rank that started, ordered by rank, for record.json. A state has the keys of
+        the rank's marks (messages that report its start and end); keys about its end are None while it runs."""
         return [self._ranks[key] for key in sorted(self._ranks, key=lambda key: key[0])]
 
     def ranks_on(self, host: str) -> list[int]:
@@ -128,9 +128,9 @@ class RankStates:
 
     def suspected_cause(self, now: float) -> RankKey | None:
         """Return number and host of the rank that probably caused the failure but never reported its end: a rank that
-        raised an exception less than EXCEPTION_TO_EXIT_S before `now`, while every reported failure is only a
-        consequence of another failure. This happens if the other ranks end sooner and the launcher then closes the
-        connection of the rank that raised. Return None if there is no such rank."""
+        raised an exception less than EXCEPTION_TO_EXIT_S before `now` (`time.monotonic`), while every reported failure
+        is only a consequence of another failure. This happens if the other ranks end sooner and the launcher then
+        closes the connection of the rank that raised. Return None if there is no such rank."""
         first = self.first_failure()
         if first is None or first["rank"] not in self._followers:
             return None
@@ -166,22 +166,23 @@ class RankStates:
         return next((host for rank, host in self._living if rank == self._missed), None)
 
     def first_failure(self) -> Mark | None:
-        """Return the exit mark of the rank that failed first, by arrival; None if no rank failed. A failure
-        that is a consequence (see `is_consequence`) is returned only if there is no other failure, because
-        marks from several hosts may overtake each other."""
+        """Return the exit mark (the message that reports the end) of the rank that failed first, by arrival; None if no
+        rank failed. A failure that is a consequence (see `is_consequence`) is returned only if there is no other
+        failure, because marks from several hosts may overtake each other."""
         failed = [mark for mark in self._exits if mark.get("code")]
         return min(failed, key=self.is_consequence, default=None)
 
     def is_root_failure(self, mark: Mark) -> bool:
-        """Return whether this exit mark, which was recorded before, is the first failure of the attempt and is not a
-        consequence of another failure."""
+        """Return whether `mark`, the message that reports a rank's end and was passed to `add` before, is the first
+        failure of this run of the launcher and is not a consequence of another failure."""
         first = self.first_failure()
         if first is None or self.is_consequence(first):
             return False
         return first == {name: value for name, value in mark.items() if name != "event"}
 
     def is_consequence(self, mark: Mark) -> bool:
-        """Return whether a rank's exit is not the cause of a job's failure: the rank failed because another
-        rank failed, it was asked to end, or its host was dropped and the job goes on without that host."""
+        """Return whether a rank's exit (`mark` is the message that reports it) is not the cause of a job's failure: the
+        rank failed because another rank failed, it was asked to end, or its host was dropped and the job goes on
+        without that host."""
         is_asked = bool(mark.get("asked")) or mark.get("signal") == signal.SIGTERM
         return is_asked or mark["rank"] in self._followers or mark.get("host") in self._dropped

@@ -24,10 +24,10 @@ WRITE_DELAY_S = 0.5
 
 @dataclass
 class AttemptRecord:
-    """One run of the launcher, numbered from 1. The fields are keys in record.json; times are seconds since
-    the epoch. `np`: how many ranks the launcher was told to start. `launcher_code`: the launcher's exit code.
-    `first_failure`: the exit mark (the message that reports a rank's end) of the rank that failed first.
-    `lost_hosts`: hosts that stopped responding during the run."""
+    """One run of the launcher (horovodrun), numbered from 1. The fields are keys in record.json; times are seconds
+    since the epoch. `np`: how many ranks the launcher was told to start. `launcher_code`: the launcher's exit code.
+    `first_failure`: the exit mark (the message that reports a rank's end) of the rank that failed first. `lost_hosts`:
+    hosts that stopped responding during the run."""
 
     number: int
     started: float
@@ -41,9 +41,10 @@ class AttemptRecord:
 
 class Record:
     """The state of a job, as written to record.json. The event loop asks `due` when to wake up, and then calls `tick`.
-    The exit code of the master container, not this file, is the final word on how the job ended. `output_lines` counts
-    the output lines of all runs of the launcher that are over. The engine's log of the container has a size limit; a
-    reader of that log compares the count to find out whether lines are missing."""
+    The exit code of the master container, not this file, is the final word on how the job ended. `versions` maps
+    installed packages to their versions. `output_lines` counts the output lines of all runs of the launcher
+    (horovodrun) that are over. The engine's log of the container has a size limit; a reader of that log compares the
+    count to find out whether lines are missing."""
 
     def __init__(self, job: Job, layout: Layout, versions: Mapping[str, str]) -> None:
         self.attempts: list[AttemptRecord] = []

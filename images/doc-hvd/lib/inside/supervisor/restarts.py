@@ -17,14 +17,14 @@ LONG_RUN_S = 60.0
 
 
 def may_restart(resilience: Resilience, used: int, is_stopped_by_rule: bool) -> bool:
-    """Return whether a failed run may be followed by a restart: `resilience` allows more restarts than were `used`,
-    and no log rule has forbidden further restarts (`is_stopped_by_rule`)."""
+    """Return whether a failed run of the launcher may be followed by a restart: `resilience` allows more restarts than
+    were `used`, and no log rule has forbidden further restarts (`is_stopped_by_rule`)."""
     return used < resilience.restarts and not is_stopped_by_rule
 
 
 def restart_pause_s(run_seconds: Sequence[float]) -> float:
-    """Return the seconds to wait before a restart. `run_seconds`: how long each run so far lasted. The pause
-    is 1 s, and doubles up to 30 s with every further run in a row that lasted less than a minute."""
+    """Return the seconds to wait before a restart. `run_seconds`: how long each run of the launcher so far lasted. The
+    pause is 1 s, and doubles up to 30 s with every further run in a row that lasted less than a minute."""
     quick = 0
     for seconds in reversed(run_seconds):
         if seconds >= LONG_RUN_S:
@@ -36,8 +36,8 @@ def restart_pause_s(run_seconds: Sequence[float]) -> float:
 def remaining_hosts(
     job_hosts: Sequence[JobHost], head: str, answering: Collection[str], dropped: Collection[str]
 ) -> tuple[JobHost, ...]:
-    """Return those of `job_hosts` that take part in the next run: those that respond (`answering`) and are not
-    dropped. The head always takes part, because the supervisor runs on it."""
+    """Return those of `job_hosts` that take part in the next run of the launcher: those that respond (`answering`) and
+    are not dropped. The head always takes part, because the supervisor runs on it."""
     return tuple(
         job_host
         for job_host in job_hosts
@@ -54,9 +54,9 @@ def launcher_words(launcher: Sequence[str], job_hosts: Sequence[JobHost]) -> lis
 
 
 def elastic_launcher_words(launcher: Sequence[str], min_np: int, slots: int) -> list[str]:
-    """Return the command line `launcher` with `-np` lowered to the number of `slots` that exist, but not below
-    `min_np`. It is unchanged if it has no `-np`. Horovod Elastic begins with `-np` ranks, and would wait minutes for
-    slots that do not exist."""
+    """Return the command line `launcher` (horovodrun and its flags) with `-np` lowered to the number of `slots` that
+    exist, but not below `min_np`. It is unchanged if it has no `-np`. Horovod Elastic begins with `-np` ranks, and
+    would wait minutes for slots that do not exist."""
     wanted = flag_value(launcher, "-np")
     if wanted is None:
         return list(launcher)
@@ -71,16 +71,16 @@ def initial_rank_count(np: int, slots: int, max_np: int | None) -> int:
 
 def elastic_timeout_s(launcher: Sequence[str]) -> float:
     """Return how long Horovod waits for slots before it gives up an elastic job: the value of `--elastic-timeout` in
-    the command line `launcher`, else Horovod's default."""
+    `launcher`, the command line of horovodrun, else Horovod's default."""
     wanted = flag_value(launcher, "--elastic-timeout") or ""
     return float(wanted) if wanted.isdecimal() else ELASTIC_TIMEOUT_S
 
 
 def loss_is_cause_within_s(launcher: Sequence[str], is_own_failure: bool) -> float:
     """Return for how many seconds after its loss a host may be the cause of an elastic job's failure. If a rank failed
-    by itself (`is_own_failure`), this is short, because such a failure long after the loss has another cause.
-    Otherwise Horovod's timeout (`--elastic-timeout` in the command line `launcher`) is added, because the job may have
-    waited for slots until that timeout ended it."""
+    by itself (`is_own_failure`), this is short, because such a failure long after the loss has another cause. Otherwise
+    Horovod's timeout (`--elastic-timeout` in `launcher`, the command line of horovodrun) is added, because the job may
+    have waited for slots until that timeout ended it."""
     return HOST_LOSS_DELAY_S if is_own_failure else HOST_LOSS_DELAY_S + elastic_timeout_s(launcher)
 
 
@@ -103,24 +103,25 @@ def total_slots(job_hosts: Sequence[JobHost]) -> int:
 
 
 def hosts_by_rank(job_hosts: Sequence[JobHost]) -> dict[int, str]:
-    """Return the host of each rank of a job that is not elastic. The launcher fills the hosts in order: the first
-    ranks are on the first host, as many as it has slots."""
+    """Return the host of each rank of a job that is not elastic. The launcher (horovodrun) fills `job_hosts` in order:
+    the first ranks are on the first host, as many as it has slots."""
     names = [job_host.name for job_host in job_hosts for _slot in range(job_host.slots)]
     return dict(enumerate(names))
 
 
 def restart_sentence(run: int, why: str, job_hosts: Sequence[JobHost], resilience: Resilience, used: int) -> str:
-    """Return the message that announces a restart on `job_hosts` after run number `run` failed. `why` says how it
-    failed, such as `hung`. `used`: the number of this restart, counted within this master. `resilience.first_restart`
-    adds the restarts that were made before this master."""
+    """Return the message that announces a restart on `job_hosts` after run number `run` of the launcher failed. `why`
+    says how it failed, such as `hung`. `used`: the number of this restart, counted within this master.
+    `resilience.first_restart` adds the restarts that were made before this master."""
     hosts = ",".join(f"{job_host.name}:{job_host.slots}" for job_host in job_hosts)
     number, most = resilience.first_restart + used, resilience.first_restart + resilience.restarts
     return f"run {run} {why}; running it again on {hosts} (restart {number} of {most})"
 
 
 def describe_failure(first: Mark | None, launcher_code: int) -> str:
-    """Return why a run failed, as words for a message: how the first failed rank ended (`first`, its exit mark), or
-    the launcher's exit code if no rank reported a failure (`first` is None)."""
+    """Return why a run of the launcher failed, as words for a message: how the first failed rank ended (`first`, the
+    message that reports its end), or the launcher's exit code (`launcher_code`) if no rank reported a failure (`first`
+    is None)."""
     if first is None:
         return f"failed (the launcher: exit code {launcher_code})"
     return f"failed (rank {first['rank']} on {first.get('host', '?')}: {describe_exit(first)})"
@@ -151,7 +152,7 @@ def shortage_sentence(slots: int, least: int, timeout_s: float) -> str:
 
 
 def lost_sentence(host: str, ranks: Sequence[int]) -> str:
-    """Return the message for a host of the run that does not respond any more. `ranks` are the numbers of the ranks
+    """Return the message for a host of the job that does not respond any more. `ranks` are the numbers of the ranks
     that ran there; they are left out of the message if there are none."""
     if not ranks:
         return f"{host} stopped answering"

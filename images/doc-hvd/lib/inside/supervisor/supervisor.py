@@ -1,5 +1,5 @@
-"""The supervisor: the main process of a master container. It runs the launcher, restarts it if the job allows
-that, and writes the job's record. It never talks to Docker."""
+"""The supervisor: the main process of a master container. It runs the launcher (horovodrun, which starts the ranks),
+restarts it if the job allows that, and writes the job's record. It never talks to Docker."""
 
 import sys
 import time
@@ -63,8 +63,8 @@ def main(arguments: Sequence[str], layout: Layout | None = None) -> int:
 
 
 class Supervisor:
-    """One job, in one or several runs of the launcher: after a failed run the job may be restarted with another
-    run."""
+    """One job, in one or several runs of the launcher (horovodrun): after a failed run the job may be restarted with
+    another run."""
 
     def __init__(self, job: Job, layout: Layout) -> None:
         self._job = job
@@ -139,9 +139,9 @@ class Supervisor:
         return launcher_words(launcher, job_hosts) if job_hosts != self._job.hosts else list(launcher)
 
     def _settle(self, attempt: AttemptRecord, outcome: Outcome) -> None:
-        """Complete the record of a run that has ended (`attempt`), from its `outcome`: how it ended, the first
-        failure, and the lost hosts. If a rank failed because another host is gone, that rank stays the first failure
-        in the record, but the message to the user names the lost host."""
+        """Complete the record of a run of the launcher that has ended (`attempt`), from its `outcome`: how it ended,
+        the first failure, and the lost hosts. If a rank failed because another host is gone, that rank stays the first
+        failure in the record, but the message to the user names the lost host."""
         attempt.finished, attempt.launcher_code = time.time(), outcome.code
         attempt.hosts = list(dict.fromkeys([*attempt.hosts, *self._record.rank_states.hosts()]))
         self._record.write()
@@ -171,9 +171,10 @@ class Supervisor:
             attempt.first_failure = {**end, **UNCAUGHT_EXCEPTION} if end.get("asked") else end
 
     def _lost(self, attempt: AttemptRecord, outcome: Outcome) -> list[str]:
-        """Return the hosts that the run lost. After a failure the hosts are asked whether they respond,
-        before the record is final: a lost host is the cause of the failure, whatever ranks on other hosts
-        report. After a run that did not fail, only the logins of an elastic job are consulted."""
+        """Return the hosts that were lost during a run of the launcher. `attempt` is its record, `outcome` how it
+        ended. After a failure the hosts are asked whether they respond, before the record is final: a lost host is the
+        cause of the failure, whatever ranks on other hosts report. After a run that did not fail, only the logins of an
+        elastic job are consulted."""
         others = [host for host in attempt.hosts if host != self._job.host]
         if outcome.state != "failed" or not others:
             return self._away(others)
@@ -189,9 +190,9 @@ class Supervisor:
         return [host for host in others if host not in there]
 
     def _survived(self, attempt: AttemptRecord) -> set[str]:
-        """Return the hosts that an elastic job lost so long before its failure that their loss is not the
-        cause: the job had gone on without them. One run of an elastic job may last for hours, so it may have
-        lost hosts much earlier. Empty for a job that is not elastic."""
+        """Return the hosts that an elastic job lost so long before its failure that their loss is not the cause: the
+        job had gone on without them. `attempt` is the record of the run of the launcher that failed. Such a run may
+        last for hours, so it may have lost hosts much earlier. Empty for a job that is not elastic."""
         if self._discovery is None:
             return set()
         rank_states, first = self._record.rank_states, attempt.first_failure
@@ -236,8 +237,8 @@ class Supervisor:
         return may_restart(self._job.resilience, self._record.restarts, stopped)
 
     def _next_hosts(self) -> tuple[JobHost, ...]:
-        """Pause (longer after quick failures), wait for the ranks of the last run to end, and return the
-        hosts of the next run."""
+        """Pause (longer after quick failures), wait for the ranks of the last run of the launcher to end, and return
+        the hosts of the next one."""
         runs = [(run.finished or run.started) - run.started for run in self._record.attempts]
         self._loop.pause(restart_pause_s(runs))
         hosts = self._discovery.names() if self._discovery else self._job.other_hosts
@@ -260,9 +261,9 @@ class Supervisor:
         say(restart_sentence(attempt.number, why, job_hosts, self._job.resilience, used))
 
     def _should_give_up(self, end: Mark) -> bool:
-        """Note the exit mark of a rank of an elastic job; return whether to end the run because ranks on the
-        head fail at every start. Return False for a job that is not elastic, because only Horovod Elastic
-        restarts ranks by itself."""
+        """Note the end of a rank of an elastic job (`end` is the message that reports it). Return whether to end the
+        run of the launcher because ranks on the head fail at every start. Return False for a job that is not elastic,
+        because only Horovod Elastic restarts ranks by itself."""
         if self._discovery is None or self._loop.stop_requests:
             return False
         is_nowhere = self._failing_hosts.note_exit(end, self._record.rank_states.is_root_failure(end))
@@ -297,8 +298,9 @@ class Supervisor:
 
 
 def find_versions(job: Job, layout: Layout) -> dict[str, str]:
-    """Return the versions of Python and of the packages that are installed beside the launcher, by package name. They
-    are written to the record. Empty if the image has no launcher."""
+    """Return the versions of Python and of the packages that are installed beside the launcher (horovodrun), by package
+    name. They are written to the record. Empty if the image has no launcher. `layout` says where the container's files
+    are."""
     image = read_image_env(layout.image_env)
     try:
         return installed_versions(launcher_path(job.launcher[0], image.get("PATH")))
