@@ -11,7 +11,7 @@ class CodeChanged(UsageProblem):
 
     def __init__(self, path: str) -> None:
         super().__init__(
-            f"{path} changed while it was being synced; no host has taken any of this sync",
+            f"{path} changed while it was being synced",
             fix="run it again when nothing writes there, or name the file in .hvdockerignore",
         )
         self.path = path
