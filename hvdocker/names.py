@@ -113,7 +113,8 @@ def run_mark(folder: str, token: str, owner: str) -> str:
     """Return the path of a run mark: an empty folder `run/<token>@<owner>` in `folder`, the folder of a cluster on a
     host.
 
-    The run mark shows which `hvdocker run` made the cluster, even if no container with LABEL_RUN is left."""
+    The run mark shows which `hvdocker run` (identified by `token`) of which owner made the cluster, even if no
+    container with LABEL_RUN is left."""
     return f"{folder}/{RUN_MARKS_FOLDER}/{token}@{quote(owner, safe='')}"
 
 
@@ -162,8 +163,8 @@ def trial_container_name(cluster: str, token: str) -> str:
 
 
 def cluster_dir(home: str, cluster: str) -> str:
-    """Return the folder of a cluster below `home`, the home folder of the SSH user. It has one folder for each host
-    (see `host_dir`)."""
+    """Return the folder of a cluster below `home`, the home folder of the SSH user. It has one folder for each host,
+    because hosts may share one home."""
     return f"{home.rstrip('/')}/.hvdocker/{cluster}"
 
 

@@ -46,9 +46,9 @@ class HomeFetch:
     def fetch(self, job: str) -> None:
         """Fetch the outputs, the logs and the files in the code folders of the job with this name.
 
-        Raises an error if a file of the job could not be read, after all others were fetched. Files in the code
-        folders are not fetched if all jobs together have more than MOST_CODE_BYTES there; `fetch_code_left` then
-        raises an error."""
+        Raises HvdockerError if a file of the job could not be read, after all others were fetched. Files in the code
+        folders are not fetched if all jobs together have more than MOST_CODE_BYTES there; `fetch_code_left` then raises
+        HvdockerError."""
         self.env.listener(Event("fetch", f"bringing home {job}"))
         self._fetch(job, {} if self._excess_bytes else self._code)
 
@@ -56,7 +56,7 @@ class HomeFetch:
         """Fetch what is left in the code folders and did not come home with a job.
 
         The folders are listed again until all came home; files are fetched up to three times. So a file is fetched too
-        if a job was still writing it while the job was fetched. Raises an error if the files are larger than
+        if a job was still writing it while the job was fetched. Raises HvdockerError if the files are larger than
         MOST_CODE_BYTES, or if they have changed even since the third time."""
         if self._excess_bytes:
             raise self._too_large()

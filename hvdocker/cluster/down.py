@@ -54,10 +54,10 @@ class DownOptions:
 
 @dataclass
 class DownReport:
-    """The result of `down`.
+    """The result of the verb `down`.
 
-    `fetched` has the fetched files by job. `errors` are those of hosts that could not be reached or cleaned.
-    `seen` has the observed hosts."""
+    `fetched` has the fetched files by job. `errors` are those of hosts that could not be reached or cleaned. `seen` has
+    the observed hosts by name."""
 
     plan: Plan
     fetched: dict[str, FetchedFiles] = field(default_factory=dict)
@@ -99,8 +99,8 @@ def down(
     """Take the cluster down. Raises HostErrors at the end if some hosts could not be cleaned.
 
     `show` is called with the plan. `agreed` is called before anything is locked or removed, if the plan is not empty
-    and the user has agreed to end the running jobs. A dry run only shows the plan. Raises an error if jobs run and
-    the user refuses to end them or cannot be asked."""
+    and the user has agreed to end the running jobs. A dry run only shows the plan. If jobs run, raises HvdockerError if
+    the user refuses to end them, UsageProblem if the user cannot be asked."""
     with connected(env, located, options.accept_new_host_keys, must_all=False) as session:
         seen = observe_and_plan(env, located, session.links, options, tuple(session.failed.values()))
         if not seen.unreachable:
@@ -136,9 +136,9 @@ def observe_and_plan(
 ) -> ClusterToRemove:
     """Observe the hosts in `links` and plan the removal of the cluster. `lost` are errors of hosts without a link.
 
-    Raises an error if another user owns the cluster, unless `options.is_forced`. Raises UsageProblem if the cluster
-    has outputs in folders that were not observed, unless `options.discards`. Hosts that cannot be observed become
-    errors in the result."""
+    Raises HvdockerError if another user owns the cluster, unless `options.is_forced`. Raises UsageProblem if the
+    cluster has outputs in folders that were not observed, unless `options.discards`. Hosts that cannot be observed
+    become errors in the result."""
     from hvdocker.observe.hosts import cluster_state, observe_hosts
 
     inventory = located.inventory
@@ -186,8 +186,8 @@ def fetch_and_remove(
 ) -> DownReport:
     """End the jobs, fetch their files, then remove the cluster, while the locks `held` are held.
 
-    `seen` has the plan. Raises an error if a job cannot be ended or fetched: then nothing is removed. Errors of the
-    removal are in the report."""
+    `seen` has the plan. Raises HvdockerError if a job cannot be ended or fetched: then nothing is removed. Errors of
+    the removal are in the report."""
     from hvdocker.plan.apply import Context, apply, apply_all
 
     # Also if no job is to be fetched: files in the code folders are found only after the jobs have ended.

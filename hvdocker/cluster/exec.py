@@ -24,7 +24,7 @@ OnHostLine = Callable[[str, str, bool], None]
 
 @dataclass(frozen=True)
 class ExecReport:
-    """The result of `exec`. `codes` are the exit codes of the command, by host.
+    """The result of the verb `exec`. `codes` are the exit codes of the command, by host.
 
     `troubles` are errors of hosts on which the command did not run, or not to its end. `asked_hosts` are the hosts
     that the user named; if the user named none, all hosts that have a running worker or an error."""
@@ -40,7 +40,8 @@ class ExecReport:
         return self.codes.get(self.asked_hosts[0], 0) if len(self.asked_hosts) == 1 else 0
 
     def complain(self) -> None:
-        """Raise if the command did not run on a host, or if several hosts were asked and it failed on one."""
+        """Raise HvdockerError if the command did not run on a host, or if several hosts were asked and it failed on
+        one."""
         failed = [
             HvdockerError(f"exit code {code}", host=host)
             for host, code in self.codes.items()
@@ -63,8 +64,8 @@ def execute(
     """Run the command `argv` in the workers of `hosts`, or of all hosts if `hosts` is empty.
 
     `on_line` is called with the host, each output line, and whether it is from standard error. Ctrl-C also ends the
-    command and its child processes on the hosts: they are found by a token in their environment. If the link to a
-    host is lost, the command goes on there. Raises an error if another user owns the cluster, unless `is_forced`."""
+    command and its child processes on the hosts: they are found by a token in their environment. If the link to a host
+    is lost, the command goes on there. Raises HvdockerError if another user owns the cluster, unless `is_forced`."""
     named = select_named_hosts(located.inventory, hosts)
     with connected(env, located, must_all=False) as session:
         observed = observe_jobs(located, session)

@@ -63,7 +63,7 @@ def _observe_and_plan(
     """Observe the hosts and plan the rotation. `brought` is the user's own public key, None if the inventory names
     none.
 
-    Raises an error if a needed host cannot be used, if another process listens on the worker port, or if another
+    Raises HvdockerError if a needed host cannot be used, if another process listens on the worker port, or if another
     user owns the cluster (unless `options.is_forced`)."""
     inventory = located.inventory
     state = observe_cluster(located, session, with_images=True)

@@ -40,7 +40,7 @@ def machine_argv(env: Env, located: Located, name: str, rest: tuple[str, ...], h
 def worker_argv(env: Env, located: Located, name: str, rest: tuple[str, ...], has_terminal: bool) -> tuple[str, ...]:
     """Return the command line that runs `rest`, or a shell if `rest` is empty, in the worker of the host `name`.
 
-    With `has_terminal` the command gets a terminal. Connects to the host first, and raises an error if its worker
+    With `has_terminal` the command gets a terminal. Connects to the host first, and raises HvdockerError if its worker
     does not run."""
     host = _named_host(located, name)
     alone = replace(located, inventory=replace(located.inventory, hosts=(host,)))

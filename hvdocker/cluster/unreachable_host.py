@@ -68,7 +68,7 @@ def read_slots(hosts: str) -> dict[str, int]:
 
 
 def _members(config: str) -> Iterator[ClusterMember]:
-    """Yield the workers that an SSH config names.
+    """Yield the workers that `config`, the text of the SSH config of a master, names.
 
     The job can write to that file, so only blocks that look exactly as in templates/ssh_config.j2 count."""
     for found in _HOST.finditer(config):

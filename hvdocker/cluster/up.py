@@ -63,7 +63,7 @@ class UpOptions:
 
 @dataclass(frozen=True)
 class UpReport:
-    """The result of `up`: the plan, and the plans of single hosts (`host_plans`, by host).
+    """The result of the verb `up`: the plan, and the plans of single hosts (`host_plans`, by host).
 
     `missing` are the errors of hosts that do not answer and belong to a running elastic job. Such hosts do not stop
     `up`, because the job runs on without them."""
@@ -81,7 +81,8 @@ class UpReport:
         return gravest_exit_code(error.exit_code for error in self.missing) if self.missing else ExitCode.OK
 
     def complain(self) -> None:
-        """Raise an error if hosts were missing. The plan for the other hosts was carried out all the same."""
+        """Raise HvdockerError if hosts did not answer (`missing`). The plan for the other hosts was carried out all the
+        same."""
         raise_all("some hosts were left out", self.missing)
 
     @property
@@ -150,8 +151,8 @@ def _observe_and_plan(
     """Observe the hosts, choose the slots of the cluster, and plan.
 
     `known` is an observation from just before the locks were taken. If it is given, only what other users may have
-    changed since is observed again. Raises if another process listens on the worker port, if hosts cannot be used,
-    or if the plan would change a cluster of another user."""
+    changed since is observed again. Raises HvdockerError if another process listens on the worker port, if hosts cannot
+    be used, or if the plan would change a cluster of another user."""
     inventory, request = located.inventory, options.request
     state, failed = _observe(env, inventory, session, options, known)
     # Checked again even if `known` is given: the elastic job that can do without these hosts may have ended.
@@ -175,7 +176,7 @@ def _observe(
     """Return the observed state, and by host the errors of hosts that are needed but could not be observed.
 
     `known` is an observation from just before the locks were taken, to be refreshed; None if there is none. With
-    `options.request` no errors are returned: hosts that cannot be used are left out, or an error is raised."""
+    `options.request` no errors are returned: hosts that cannot be used are left out, or HvdockerError is raised."""
     from hvdocker.observe.hosts import partial_state, refresh_state
 
     if known:
@@ -214,9 +215,9 @@ def _explain(env: Env, located: Located, options: UpOptions, state: ClusterState
 def _observe_usable_hosts(env: Env, inventory: Inventory, session: Session, options: UpOptions) -> ClusterState:
     """Return the state of the hosts for a request for some slots, without hosts that cannot be used.
 
-    Raises if the request names a host that cannot be used, or if no host is left. Also raises if workers exist but
-    do not have all slots of their cluster (unless forced): its other workers, and perhaps a running job, may be on
-    the hosts that cannot be used."""
+    Raises HvdockerError if the request names a host that cannot be used, or if no host is left. Also raises it if
+    workers exist but do not have all slots of their cluster (unless forced): its other workers, and perhaps a running
+    job, may be on the hosts that cannot be used."""
     from hvdocker.observe.hosts import partial_state
 
     state, unfit = partial_state(inventory, session.links)
@@ -266,7 +267,7 @@ def _point_at_cluster(env: Env, located: Located) -> None:
 def user_public_key(located: Located) -> str | None:
     """Return the public half of the user's own key pair, None if the inventory names no keys.
 
-    Raises an error if the key pair is missing or damaged, so that this is found before any host is changed."""
+    Raises UsageProblem if the key pair is missing or damaged, so that this is found before any host is changed."""
     brought = located.inventory.keys
     if brought is None:
         return None

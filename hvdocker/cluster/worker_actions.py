@@ -43,7 +43,7 @@ def _make_keys(step: steps.MakeKeys, context: Context) -> None:
 def _client_key(step: steps.MakeKeys, context: Context) -> key_pairs.SshKeyPair:
     """Return the client key of the cluster: the user's own, else that of a worker that is kept, else a new one.
 
-    Raises an error if the worker has lost its key."""
+    Raises HvdockerError if the worker has lost its key."""
     trust = step.trust
     if trust.user_key_files:
         return key_pairs.read_user_key_pair(*map(Path, trust.user_key_files))

@@ -18,7 +18,7 @@ from hvdocker.placement.slots import SlotRequest
 def run_preflight(
     env: Env, located: Located, accept_new_host_keys: bool, request: SlotRequest | None
 ) -> SlotRequest | None:
-    """Raise an error if hosts are not fit to train. Warnings are sent as note events.
+    """Raise HvdockerError if hosts are not fit to train. Warnings are sent as note events.
 
     Without a `request`, all hosts must be fit. With a `request` for some slots only, unfit hosts that it does not
     name are left out instead. Return the request with these hosts added to `exclude`, or None without a request."""

@@ -69,8 +69,9 @@ def read_texts(engine: APIClient, container: str, path: str) -> dict[str, str]:
 
 
 def read_files(engine: APIClient, container: str, path: str) -> dict[str, bytes]:
-    """Return the content of a file in a container, or of all files below a folder, as bytes. `path` and the keys are
-    those of `read_texts`. Return an empty dict if there is no such path."""
+    """Return the content of a file in a container, or of all files below a folder, as bytes. `path` is absolute. Keys
+    are paths relative to the parent of `path`: for `/a/ssh` a key is `ssh/config`. Return an empty dict if there is no
+    such path."""
     from docker.errors import NotFound
 
     try:

@@ -58,8 +58,8 @@ def signal_ranks(signal: str, job: str, pids: Iterable[int]) -> Command:
 
 def signal_exec(signal: str, token: str) -> Command:
     """Return the command that signals all processes that an `hvdocker exec` started, and prints their ids. `token` is
-    that of its ContainerCommand. `signal` is a name as for kill, such as `TERM`. With `0` no signal is sent: the
-    command only prints which of the processes still run."""
+    the text in their environment that identifies them (`ContainerCommand.token`). `signal` is a name as for kill, such
+    as `TERM`. With `0` no signal is sent: the command only prints which of the processes still run."""
     return shell(f"{_ALL_PROCESSES}{_SIGNAL_SCRIPT}", signal, f"{EXEC_VARIABLE}={token}")
 
 

@@ -44,8 +44,8 @@ class GcOptions:
 
 @dataclass
 class GcReport:
-    """The result of `gc`. `plan` is what was planned. `runs` are the clusters of the dead runs that `gc` set out
-    to remove, `fetched` the outputs of their jobs, by job. `errors` says what could not be reached or removed."""
+    """The result of the verb `gc`. `plan` is what was planned. `runs` are the clusters of the dead runs that `gc` set
+    out to remove, `fetched` the outputs of their jobs, by job. `errors` says what could not be reached or removed."""
 
     plan: Plan
     runs: tuple[str, ...] = ()
@@ -70,8 +70,8 @@ class _Unused:
 def gc(env: Env, located: Located, options: GcOptions, show: Show = lambda plan: None) -> GcReport:
     """Find what is unused, call `show` with the plan, ask the user, and remove it. A dry run only shows the plan.
 
-    Hosts that cannot be reached become errors in the report. Raises an error if the user refuses or cannot be asked;
-    then nothing is removed."""
+    Hosts that cannot be reached become errors in the report. Raises HvdockerError if the user refuses, UsageProblem if
+    the user cannot be asked; then nothing is removed."""
     cluster = located.inventory.cluster
     with connected(env, located, options.accept_new_host_keys, must_all=False) as session:
         clear_dead_locks(env, located, session.links, options.is_dry_run)
@@ -133,7 +133,8 @@ def _look_at_runs(
 
 
 def _confirmed(env: Env, found: _Unused, options: GcOptions) -> _Unused:
-    """Ask the user, and return what of `found` may be removed. Raises an error if the user refuses or cannot be asked.
+    """Ask the user, and return what of `found` may be removed. Raises HvdockerError if the user refuses, UsageProblem
+    if the user cannot be asked.
 
     Each run with a job that still trains is asked about separately; the rest is confirmed as a whole. If some host
     could not be observed, runs that still train are kept without a question. With `options.is_sure` nothing is
@@ -202,7 +203,7 @@ def _remove_run(
     """Fetch the outputs of one dead run, then remove the run. Results and errors are added to `report`.
 
     `own` is the inventory with the run's cluster name, `sight` has the plan, and `held` are the locks of the hosts. If
-    the outputs cannot be fetched, nothing of this run is removed; other runs still are. Raises an error only if a lock
+    the outputs cannot be fetched, nothing of this run is removed; other runs still are. Raises only Locked, if a lock
     was lost."""
     try:
         done = fetch_and_remove(env, own, session, sight, held)

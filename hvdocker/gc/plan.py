@@ -32,8 +32,9 @@ class DeadRun:
 
 @dataclass
 class _RunSeen:
-    """What was observed of one cluster that a `hvdocker run` made. `owners` and `hosts` are as in DeadRun. `is_live`:
-    the `hvdocker run` has a live ticket on one of the hosts."""
+    """What was observed of one cluster that a `hvdocker run` made. `owners` are the owners that its containers and
+    folders name, `hosts` the hosts that have them. `is_live`: the `hvdocker run` has a live ticket on one of the
+    hosts."""
 
     owners: set[str]
     hosts: list[str]
@@ -41,7 +42,8 @@ class _RunSeen:
 
 
 def dead_runs(found: Mapping[str, HostLeftovers]) -> list[DeadRun]:
-    """Return each `hvdocker run` without a live ticket. They are found by container labels and run folders.
+    """Return each `hvdocker run` without a live ticket. They are found by container labels and run folders in `found`,
+    which has the leftovers by host.
 
     What a host has of a run is compared only with the tickets on the same host. That is enough, because clients
     keep their tickets on the hosts of their containers; and inventories of different users name different hosts.

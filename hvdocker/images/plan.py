@@ -30,8 +30,8 @@ class ImagePlan:
 
 
 def plan_image(inventory: Inventory, state: ClusterState, placed: Mapping[str, HostPlan]) -> ImagePlan:
-    """Return the steps that bring the inventory's image to every host that lacks it. `placed` are the hosts of the
-    cluster, by name, and `state` is the observed state, with the image on the controller.
+    """Return the steps that bring the inventory's image to every host that lacks it. `placed` has the host plans by
+    host, and `state` is the observed state, with the image on the controller.
 
     If no engine has the image, hosts pull it from the inventory's registry. Without a registry, the image is built if
     it is one of `names.OWN_IMAGES`; otherwise raise HvdockerError. Also raise HvdockerError if the image lacks the
@@ -49,8 +49,9 @@ def plan_image(inventory: Inventory, state: ClusterState, placed: Mapping[str, H
 
 
 def runs_image(container: ContainerSeen, place: HostPlan, image: ImagePlan) -> bool:
-    """Whether the container runs the cluster's image `image`, possibly with a requirements layer on top. `place` is
-    the container's host. If not, the container has to be replaced. The answer is False if no engine has the image yet.
+    """Whether the container runs the cluster's image `image`, possibly with a requirements layer on top. If not, the
+    container has to be replaced. `place` is the plan of the container's host. The answer is False if no engine has the
+    image yet.
 
     One image can have different ids on two engines: a configuration digest on a classic engine, a manifest digest with
     containerd. So the container's image id may also be the id that the image has on this host."""

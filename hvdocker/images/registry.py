@@ -26,7 +26,8 @@ Progress = Callable[[int, int], None]
 
 
 def push(engine: APIClient, image: str, registry: str, progress: Progress) -> None:
-    """Push the image from `engine` to the registry. `progress` receives the bytes done and the bytes in total.
+    """Push the image from `engine` to the registry (`registry`, such as `registry.lab:5000/team`). `progress` receives
+    the bytes done and the bytes in total.
 
     An engine pushes only a tag that starts with the registry's name. So the image has such a tag while it is being
     pushed. Raise HvdockerError if the push fails."""

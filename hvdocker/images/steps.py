@@ -24,8 +24,9 @@ class BuildImage(Step):
 class BuildLayer(Step):
     """Install requirements as one layer on top of a base image.
 
-    `image` is the name of the new image. `base` is the id of the base image on the step's host, and `content`
-    is its content hash, which is equal on every engine. `key` identifies the requirements on that content."""
+    `image` is the name of the new image. `base` is the id of the base image on the step's host, and `content` is its
+    content hash, which is equal on every engine. `key` is a hash of the requirements and of `content`. It becomes a
+    label of the new image and so of its workers, which shows a later job that they already have its requirements."""
 
     image: str
     base: str

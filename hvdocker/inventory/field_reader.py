@@ -50,7 +50,8 @@ class FieldReader:
         return value
 
     def text(self, values: Values, path: KeyPath, field: Field, check: TextCheck | None = None) -> str | None:
-        """Return the value of the key `field` in the mapping `values` as text, checked as `checked` does. `path` is
+        """Return the value of the key `field` in the mapping `values` as text. It has to match the pattern of the
+        field, and `check`, called with the text, has to return None; otherwise `check` returns what is wrong. `path` is
         the place of the mapping, such as ("hosts", 1). Return None if the key is missing or its value is wrong."""
         return self.checked(values.get(field.name), (*path, field.name), field, check)
 

@@ -71,7 +71,7 @@ class Mount:
 
 @dataclass(frozen=True)
 class KeyPair:
-    """Paths of a key pair that the user provides for use inside the cluster."""
+    """The paths of the two files of a key pair that the user provides for use inside the cluster."""
 
     private: str
     public: str

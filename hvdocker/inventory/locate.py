@@ -65,7 +65,8 @@ def locate(env: Env, explicit: Path | None, cluster: str | None = None) -> Locat
 
 
 def locate_past(env: Env, explicit: Path | None, cluster: str | None = None) -> Located:
-    """Return the inventory for a verb that reads past jobs, such as `logs`. Parameters are those of `locate`.
+    """Return the inventory for a verb that reads past jobs, such as `logs`. `explicit` is the file that the user named,
+    None to look for one. `cluster` is the value of `--cluster`, None if it is not given.
 
     Fetched jobs stay after `down` has removed an inventory that `up --hosts` generated. So if no inventory is found,
     return one without hosts for the nearest folder whose .hvdocker/ has jobs. Raise NoCluster if there is no such

@@ -25,5 +25,6 @@ def select_named_hosts(inventory: Inventory, hosts: Iterable[str]) -> tuple[str,
 
 
 def named_hosts_or_all(inventory: Inventory, hosts: Iterable[str]) -> tuple[str, ...]:
-    """Return the named hosts like `select_named_hosts`, or all hosts if none is named."""
+    """Return the hosts that the user named (`hosts`), in the inventory's order and each once, or all hosts if `hosts`
+    is empty. Raise UsageProblem for a name that is not in the inventory."""
     return select_named_hosts(inventory, hosts) or tuple(host.name for host in inventory.hosts)

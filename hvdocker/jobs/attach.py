@@ -111,7 +111,8 @@ def _follow(
     found: FoundJob, viewer: AttachViewer, last: dict[int, tuple[str, ...]], reconnect: Reconnect | None = None
 ) -> None:
     """Show the last LAST_LINES lines of a running job, then every new line until the job ends. Add the last lines of
-    each rank to `last`. If the link breaks, `reconnect` opens a new one; without it a broken link is an error."""
+    each rank to `last`. If the link breaks, `reconnect` opens a new one; without it a broken link raises
+    HostUnreachable."""
     assert found.master is not None
     link, container, placement = found.link, found.master.name, found.placement
     viewer.found(found.job, placement)
@@ -142,7 +143,7 @@ def _last_lines_of_failed_rank(found: FoundJob, end: JobEnd) -> dict[int, tuple[
 def _report_from_local_copy(found: FoundJob) -> AttachReport:
     """Report how a job ended from its files on the controller, because no reachable host has its master.
 
-    Raises if a host is unreachable, because the job may still run there. Also raises if the files do not say how
+    Raises HvdockerError if a host is unreachable, because the job may still run there, or if the files do not say how
     the job ended."""
     raise_all("some hosts cannot be reached", list(found.observed.unreachable.values()))
     past = found.local.past if found.local else None

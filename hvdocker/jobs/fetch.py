@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FetchReport:
-    """The result of `fetch`. `folder` is where the files are now. `is_running` says whether the job still ran, so
-    that it may write more files. `missing` has an error for every host that may have files of the job and could
-    not be read."""
+    """The result of the verb `fetch`. `folder` is where the files are now. `is_running` says whether the job still ran,
+    so that it may write more files. `missing` has an error for every host that may have files of the job and could not
+    be read."""
 
     job: str
     folder: Path
@@ -42,8 +42,8 @@ class FetchReport:
     missing: tuple[HvdockerError, ...] = ()
 
     def complain(self) -> None:
-        """Raise an error that names what could not be read: hosts (`missing`) and single files. Return if all was read.
-        In both cases everything else has been fetched."""
+        """Raise an HvdockerError that names what could not be read: hosts (`missing`) and single files. Return if all
+        was read. In both cases everything else has been fetched."""
         unread = self.fetched.incomplete_error
         errors = (*self.missing, *((unread,) if unread else ()))
         raise_all("some hosts of the job could not be asked for its files", errors)
@@ -52,8 +52,8 @@ class FetchReport:
 def fetch(env: Env, located: Located, wanted: str | None, target: Path | None) -> FetchReport:
     """Fetch the files of a job into `target`, or into .hvdocker/jobs/<job> if `target` is None.
 
-    `wanted` is a job id or the beginning of one; None means the newest job. Raises if no reachable host has files
-    of the job."""
+    `wanted` is a job id or the beginning of one; None means the newest job. Raises HvdockerError if no reachable host
+    has files of the job."""
     with connected(env, located, must_all=False) as session:
         observed = observe_jobs(located, session)
         found = find_job(env, located, observed, wanted)
@@ -104,7 +104,7 @@ def _no_files_left(found: FoundJob) -> UsageProblem:
 
 def find_code(links: Mapping[str, HostLink], state: ClusterState) -> dict[str, HostCode]:
     """Return, by host, the files that jobs left in the code folders of the observed hosts (`state`). `links` has a link
-    to each of them. Raises if a host does not answer."""
+    to each of them. Raises HvdockerError if a host does not answer."""
     from hvdocker.jobs.results.fetch_files import read_code
     from hvdocker.transport.pool import for_each_host
 

@@ -71,7 +71,7 @@ def reconnect_for(env: Env, located: Located, session: Session, found: FoundJob)
 
 def diagnose_head(env: Env, located: Located, head: JobHead | None) -> HvdockerError | None:
     """Connect to the other hosts, let them check the head, and return the error that explains why the controller cannot
-    reach it (see `diagnose_from_hosts`).
+    reach it: HostUnreachable if another host reaches it, so that the job goes on, else HeadLost.
 
     Return None if that cannot be determined: `head` is None, no other host could check, or no other host answers,
     because then the controller itself seems to be offline."""
@@ -196,9 +196,9 @@ def _which_reach_head(head: JobHead, links: Mapping[str, HostLink], worker: str)
 def _reaches_head(link: HostLink, head: JobHead, worker: str) -> bool:
     """Return whether the head's sshd answers the host of `link`.
 
-    The link connects to the head from that host, over SSH by port forwarding. If the host's sshd forbids
-    forwarding, the check runs in the host's worker container instead, from which the job's ranks reach the head
-    too."""
+    The link connects to the head from that host, over SSH by port forwarding. If the host's sshd forbids forwarding,
+    the check runs in the host's worker container (`worker` is its name) instead, from which the job's ranks reach the
+    head too."""
     from hvdocker.engine.container_exec import exec_in_container
     from hvdocker.observe.hosts import find_engine
 

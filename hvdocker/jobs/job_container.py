@@ -91,11 +91,13 @@ def follow_lines(
     skip: int = 0,
     again: ReopenLink | None = None,
 ) -> HostLink:
-    """Pass every line of the job's output to `on_line`, exactly once, until the job ends. Return the link used last.
-    The states of progress bars are passed too, and the final one once more as a plain line.
+    """Pass every line of the job's output (the log of the master `container`) to `on_line`, exactly once, until the job
+    ends. Return the link used last. The states of progress bars are passed too, and the final one once more as a plain
+    line.
 
-    `placement`, `tail`, `since` and `skip` are as in `read_lines`. If the link breaks, `again` returns a new link;
-    without `again` a broken link is an error."""
+    `placement` says on which host each rank is. `tail` is the number of last lines with which to begin, None for all.
+    With `since`, a Unix time of the host's clock, older lines are left out. Then the first `skip` lines are left out.
+    If the link breaks, `again` returns a new link; without `again` a broken link raises HostUnreachable."""
     reading = LogReader(link, container, lambda now: is_running(now, container), again, tail, since)
     lines = islice(_parsed(reading.pieces(), placement), skip, None)
     for line in without_launcher_traceback(settle_states(lines)):
@@ -107,7 +109,7 @@ def last_lines_of_rank(
     link: HostLink, container: str, placement: Placement, rank: int, count: int = 10
 ) -> tuple[str, ...]:
     """Return up to `count` last lines of a rank, without empty lines. Only the last LOOK_BACK_LINES lines of the log of
-    the master `container` are searched, so the result may be empty. `placement` is as in `read_lines`."""
+    the master `container` are searched, so the result may be empty. `placement` says on which host each rank is."""
     said = [
         line.text
         for line in read_lines(link, container, placement, follow=False, tail=LOOK_BACK_LINES)

@@ -99,8 +99,8 @@ class QueueEntry:
 
 @dataclass(frozen=True)
 class JobsReport:
-    """The result of `jobs`. `queue` has the commands that wait for slots. `left_out` counts ended jobs that are
-    not shown. `errors` has, by host, why the host could not be observed."""
+    """The result of the verb `jobs`. `queue` has the commands that wait for slots. `left_out` counts ended jobs that
+    are not shown. `errors` has, by host, why the host could not be observed."""
 
     inventory: Inventory
     jobs: tuple[ListedJob, ...]

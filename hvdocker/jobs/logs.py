@@ -51,7 +51,7 @@ def logs(env: Env, located: Located, wanted: str | None, request: LogsRequest, o
     """Pass every requested line of the job `wanted` to `on_line`; return the job's id.
 
     `wanted` is a job id or its beginning; None means the newest job. If the master container cannot be read, the lines
-    come from a copy of the output, and a note says so. Raises if there is no such job or no copy."""
+    come from a copy of the output, and a note says so. Raises HvdockerError if there is no such job or no copy."""
     if located.inventory.hosts:
         select_named_hosts(located.inventory, request.lines.hosts)
     with connected(env, located, must_all=False) as session:

@@ -98,8 +98,8 @@ def find_job(
     Jobs with a master container are searched first, then jobs with files on hosts, then jobs with files on the
     controller only. With `prefers_running` running jobs come before all others.
 
-    If a host is unreachable, this raises if `wanted` is None or matches no known job: the job that the user means may
-    be on that host, and another job must not be taken for it."""
+    If a host is unreachable, this raises HvdockerError if `wanted` is None or matches no known job: the job that the
+    user means may be on that host, and another job must not be taken for it."""
     masters = {job: one for job, one in newest_masters(observed.state).items() if names.is_safe_file_name(job)}
     homes = local_jobs(located)
     age = {job: number for number, job in enumerate(homes)}

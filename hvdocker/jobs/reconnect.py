@@ -79,8 +79,8 @@ class Reconnect:
         raise AssertionError("pauses never end")
 
     def _open(self) -> HostLink:
-        """Open a link and ping the engine. Raise if either fails: a host whose engine does not answer yet does not
-        count as back."""
+        """Open a link and ping the engine. Raise HvdockerError if either fails: a host whose engine does not answer yet
+        does not count as back."""
         from hvdocker.observe.hosts import find_engine
         from hvdocker.transport.errors import translating_errors
 

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StopReport:
-    """The result of `stop`. `was_running` says whether anything of the job still ran. `ended` has, by host, how many
-    ranks still ran without their master and were ended. `troubles` has the errors of hosts on which ranks or the master
-    may still run."""
+    """The result of the verb `stop`. `was_running` says whether anything of the job still ran. `ended` has, by host,
+    how many ranks still ran without their master and were ended. `troubles` has the errors of hosts on which ranks or
+    the master may still run."""
 
     job: str
     was_running: bool
@@ -41,7 +41,7 @@ def stop(env: Env, located: Located, wanted: str | None, is_forced: bool = False
     """Stop the job `wanted`, a job id or the beginning of one; None means the newest job. Return at once if it has
     ended.
 
-    Raises if there is no such job. Also raises for a job of another owner, unless `is_forced`."""
+    Raises HvdockerError if there is no such job, and for a job of another owner unless `is_forced`."""
     with connected(env, located, must_all=False) as session:
         found = find_job(env, located, observe_jobs(located, session), wanted)
         if found.master is None:

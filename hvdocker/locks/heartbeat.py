@@ -20,11 +20,13 @@ from hvdocker.transport.pool import for_each_host
 def heartbeat_on_all_hosts(
     links: Mapping[str, HostLink], claim: Claim, kind: str, wish: str, beat_s: float = BEAT_S
 ) -> Iterator[None]:
-    """Keep one ticket on every host in `links` until the block ends. All tickets have the token of `claim`.
+    """Keep one ticket on every host in `links` until the block ends. `claim` says who this client (hvdocker process)
+    is; all tickets have its token.
 
-    `kind` is RUNS or WAITS (ticket.py). `wish` says what the caller asks for, as text for other users (`4 slots`).
-    Each ticket is renewed every `beat_s` seconds by its own thread, so a host that hangs does not stop the heartbeats
-    on the other hosts. Raises an error if the ticket cannot be created on some host."""
+    `kind` is WAITS (the client waits for slots) or RUNS (it is a `hvdocker run`). `wish` says what the caller asks for,
+    as text for other users (`4 slots`). Each ticket is renewed every `beat_s` seconds by its own thread, so a host that
+    hangs does not stop the heartbeats on the other hosts. Raises HvdockerError if the ticket cannot be created on some
+    host."""
     sign = make_ticket_text(claim, kind, wish)
     tickets = {name: HeldTicket(link, sign) for name, link in links.items()}
     try:

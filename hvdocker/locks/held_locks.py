@@ -92,8 +92,9 @@ def hold_locks(
 
 
 class HeldLocks:
-    """The locks of the hosts in `links` that this client (hvdocker process) takes, renews and releases. `hold_locks`
-    makes this object, with the parameters explained there, and calls `beat_until_released` in a background thread."""
+    """The locks of the hosts in `links` that this client (hvdocker process) takes, renews and releases. `claim` says
+    who takes them and for which verb, `listener` gets notes for the user, `options` says what to do if no lock can be
+    written. `hold_locks` makes this object, and calls `beat_until_released` in a background thread."""
 
     def __init__(
         self,

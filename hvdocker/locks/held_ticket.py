@@ -50,8 +50,8 @@ def hold_ticket(
 
     `claim` says who this client (hvdocker process) is. `kind` is WAITS (it waits for slots) or RUNS (it is a `hvdocker
     run`). `wish` says what the client asks for, as text for other users (`4 slots`). `listener` gets a note if the
-    ticket loses its place. The ticket is renewed every `beat_s` seconds. Raises an error if a host cannot be asked or
-    the ticket cannot be created."""
+    ticket loses its place. The ticket is renewed every `beat_s` seconds. Raises HvdockerError if a host cannot be asked
+    or the ticket cannot be created."""
     host = queue_host(links, {})
     found = HeldTicket(links[host], make_ticket_text(claim, kind, wish), listener)
     beats = threading.Thread(target=found.renew_until_left, args=(beat_s,), name="ticket", daemon=True)
@@ -64,7 +64,8 @@ def hold_ticket(
 
 
 def make_ticket_text(claim: Claim, kind: str, wish: str) -> TicketText:
-    """Return the content of a ticket of the client that `claim` describes. `kind` and `wish` are those of TicketText.
+    """Return the content of a ticket of the client that `claim` describes. `kind` is WAITS (it waits for slots) or RUNS
+    (it is a `hvdocker run`). `wish` says what it asks for, as text for other users (`4 slots`).
 
     Every text is cut to _MAX_TEXT characters, because `read_ticket` reads no more."""
     words = {name: str(value)[:_MAX_TEXT] for name, value in asdict(claim).items()}
@@ -161,8 +162,8 @@ class HeldTicket:
 def queue_host(links: Mapping[str, HostLink], orders: Mapping[str, tuple[str, str]]) -> str:
     """Return the name of the queue host: the host whose sort key (machine-id, address) is lowest.
 
-    `orders` has the sort keys that are already known, by host. The other hosts are asked for theirs. Raises an error
-    if one of them does not answer."""
+    `orders` has the sort keys that are already known, by host. The other hosts are asked for theirs. Raises
+    HvdockerError if one of them does not answer."""
     missing = [name for name in links if name not in orders]
     asked = for_each_host(missing, lambda name: run_ticket_command(links[name], list_tickets(False)).sort_key)
     told = {**orders, **asked.or_raise("some hosts could not be asked for the queue")}
@@ -174,8 +175,8 @@ def read_queue(
 ) -> tuple[Ticket, ...]:
     """Return the living tickets of the queue host, for a client that has no ticket of its own.
 
-    `orders` has the sort keys that are already known (see `queue_host`). If `clears`, dead tickets are removed.
-    Otherwise nothing is changed."""
+    The queue host is the host with the lowest sort key (machine-id, address). `orders` has the sort keys that are
+    already known, by host. If `clears`, dead tickets are removed. Otherwise nothing is changed."""
     link = links[queue_host(links, orders)]
     return _drop_dead(link, _run_or_raise(link, list_tickets(clears)), clears)
 

@@ -21,11 +21,11 @@ _MAX_TEXT = 100
 class Claim:
     """What a client (an hvdocker process) writes about itself into a lock or ticket.
 
-    `token` is a random text that identifies the client. It is the same on all hosts, so a client does not block
-    itself on a machine that the inventory names twice. `owner` is the owner that the labels of its containers name.
-    `machine` is the controller's host name and `user` the login name there. `verb` is the command, such as `up`, and
-    `cluster` the cluster that it changes. `process` is the result of `own_process_id`: only a client on the same
-    machine can tell from it whether the process has ended."""
+    `token` is a random text that identifies the client. It is the same on all hosts, so a client does not block itself
+    on a machine that the inventory names twice. `owner` is the owner that the labels of its containers name. `machine`
+    is the controller's host name and `user` the login name there. `verb` is the command, such as `up`, and `cluster`
+    the cluster that it changes. `process` identifies the process, as text from `own_process_id`: only a client on the
+    same machine can tell from it whether the process has ended."""
 
     token: str
     owner: str
@@ -110,7 +110,8 @@ def read_holder(line: str, age_s: int, now: int) -> Holder:
 
 
 def text_field(record: Mapping[str, Any], name: str) -> str:
-    """Return the text value `name` of the record, or `?` if it is missing or no text.
+    """Return the text value `name` of `record`, the parsed JSON of a lock or ticket, or `?` if it is missing or no
+    text.
 
     The text is cut to _MAX_TEXT characters, and unprintable characters become `?`. Values are `Any` because
     they come from parsed JSON."""

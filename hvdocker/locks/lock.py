@@ -127,7 +127,7 @@ def lock_release(
     """Release the locks of these hosts, or of all hosts if `hosts` is empty. Return the former holders by host.
 
     A lock of another owner is released only if `is_forced`. The user is asked first unless `is_sure`; if the user
-    refuses or cannot be asked, an error is raised and no lock is released. Other errors are raised only after all
+    refuses or cannot be asked, HvdockerError is raised and no lock is released. Other errors are raised only after all
     other locks were released: for hosts that cannot be read, and for locks that another owner holds."""
     wanted = _selected_hosts(located.inventory, hosts)
     with connected(env, located, must_all=False) as session:

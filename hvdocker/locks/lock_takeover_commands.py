@@ -185,21 +185,21 @@ def take_lock(claim: Claim, folder: str = LOCK_DIR, stale_s: int = STALE_S) -> C
     """Return a command that takes the lock if it is free, stale or already held by this claim.
 
     A lock is stale if it was not renewed for `stale_s` seconds. `folder` is the lock folder on the host; only tests
-    pass another one. `read_lock` parses the output. Its state is taken, held, unusable or unwritable (see
-    LockAnswer)."""
+    pass another one. `read_lock` parses the output. Its state is taken, held (by another client), unusable (the lock
+    folder is no folder, or this user may not use it) or unwritable (its disk is full or read-only)."""
     return shell(_COMMON + _TAKE, folder, claim.token, claim.as_json().removeprefix("{"), str(stale_s))
 
 
 def beat_lock(token: str, folder: str = LOCK_DIR) -> Command:
-    """Return a command that renews the lock in `folder` if this token (that of a Claim) holds it.
+    """Return a command that renews the lock in `folder` if the client with this token (`Claim.token`) holds it.
 
-    The state of the answer (see LockAnswer) is taken if the lock was renewed, free if no client holds it, unusable if
-    the lock folder cannot be read, and otherwise held."""
+    The state of the answer is taken if the lock was renewed, free if no client holds it, unusable if the lock folder
+    cannot be read, and otherwise held."""
     return shell(_COMMON + _BEAT, folder, token)
 
 
 def release_lock(token: str, folder: str = LOCK_DIR) -> Command:
-    """Return a command that releases the lock in `folder` if this token (that of a Claim) holds it.
+    """Return a command that releases the lock in `folder` if the client with this token (`Claim.token`) holds it.
 
     A lock with another token is kept. The state of the answer is free; or held if another client holds the lock or
     the lock could not be released; or unusable if the lock folder cannot be read."""

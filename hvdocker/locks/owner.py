@@ -11,7 +11,7 @@ from hvdocker.observe.state import ClusterState, ContainerSeen
 
 
 def refuse_foreign_owner(inventory: Inventory, state: ClusterState, owner: str, is_forced: bool) -> None:
-    """Raise an error if a worker of this cluster has another owner than `owner` (this user), unless `is_forced`.
+    """Raise HvdockerError if a worker of this cluster has another owner than `owner` (this user), unless `is_forced`.
 
     Two users may have clusters of the same name by accident, because the default cluster name is the folder name."""
     owners = {worker.labels.get(names.LABEL_OWNER, owner) for worker in state.workers().values()} - {owner}
@@ -23,7 +23,8 @@ def refuse_foreign_owner(inventory: Inventory, state: ClusterState, owner: str, 
 
 
 def refuse_foreign_job(master: ContainerSeen, workers: Iterable[ContainerSeen], owner: str, is_forced: bool) -> None:
-    """Raise an error if `owner` (this user) neither started the job nor owns one of its workers, unless `is_forced`.
+    """Raise HvdockerError if `owner` (this user) neither started the job nor owns one of its workers, unless
+    `is_forced`.
 
     `master` and `workers` are the containers of the job."""
     owners = [container.labels.get(names.LABEL_OWNER, owner) for container in (master, *workers)]

@@ -21,7 +21,8 @@ def own_process_id() -> str:
 
 
 def has_process_ended(process: str) -> bool:
-    """Whether the process has certainly ended. `process` is a text of `own_process_id`.
+    """Whether the process has certainly ended. `process` is the text with which it identified itself (from
+    `own_process_id`).
 
     False for processes of another machine, boot or PID namespace, because they cannot be checked from here."""
     boot, space, number, start = (*process.split(" "), "", "", "", "")[:4]

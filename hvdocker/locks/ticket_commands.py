@@ -122,10 +122,10 @@ tell seen
 class TicketAnswer:
     """The answer of a host about its tickets.
 
-    `state` is present (the client's own ticket is there), gone (it is not), seen (the tickets were only
-    listed), unusable or unwritable. `tickets` are the living tickets, by number. `number` is the number of a
-    ticket that was just created. `reason` says why the folder is unusable or unwritable. `disk` is the line of
-    `df` for it if it is unwritable. `sort_key` sorts hosts like the `sort_key` of LockAnswer."""
+    `state` is present (the client's own ticket is there), gone (it is not), seen (the tickets were only listed),
+    unusable or unwritable. `tickets` are the living tickets, by number. `number` is the number of a ticket that was
+    just created. `reason` says why the folder is unusable or unwritable. `disk` is the line of `df` for it if it is
+    unwritable. `sort_key` is (machine-id, address and port of sshd). Every client sorts hosts by it."""
 
     state: str
     tickets: tuple[Ticket, ...] = ()
@@ -139,24 +139,27 @@ def join_queue(sign: TicketText, folder: str = QUEUE_DIR, dead_s: int = DEAD_S) 
     """Return a command that creates a ticket with the next number and lists all living tickets.
 
     `sign` is the content of the ticket. `folder` is the queue folder on the host; only tests pass another one. The
-    command also removes tickets that were not renewed for `dead_s` seconds. `read_tickets` parses its output. The
-    state is present, or unusable or unwritable if no ticket could be created (see TicketAnswer)."""
+    command also removes tickets that were not renewed for `dead_s` seconds. `read_tickets` parses its output. The state
+    of the answer is present, unusable if this user may not use the folder, or unwritable if its disk is full or
+    read-only."""
     return shell(_COMMON + _JOIN, folder, str(dead_s), sign.token, sign.as_json().removeprefix("{"))
 
 
 def renew_ticket(token: str, number: int, folder: str = QUEUE_DIR, dead_s: int = DEAD_S) -> Command:
-    """Return a command that renews the ticket `number` if it has this token, and lists all living tickets.
+    """Return a command that renews the ticket `number` if it has the token of this client (`token`), and lists all
+    living tickets.
 
-    It also removes tickets that were not renewed for `dead_s` seconds. The state of the answer is present if the
-    ticket was renewed, and gone if there is no such ticket. It is unwritable if the ticket cannot be renewed, and
-    unusable if the folder cannot be entered."""
+    It also removes tickets that were not renewed for `dead_s` seconds. The state of the answer is present if the ticket
+    was renewed, and gone if there is no such ticket. It is unwritable if the ticket cannot be renewed, and unusable if
+    the queue folder (`folder`) cannot be entered."""
     return shell(_COMMON + _RENEW, folder, str(dead_s), token, str(number))
 
 
 def leave_queue(token: str, number: int, folder: str = QUEUE_DIR) -> Command:
-    """Return a command that removes the ticket `number` if it has this token. Otherwise it removes nothing.
+    """Return a command that removes the ticket `number` if it has the token of this client (`token`). Otherwise it
+    removes nothing.
 
-    The state of the answer is gone, or unusable if the folder cannot be entered."""
+    The state of the answer is gone, or unusable if the queue folder (`folder`) cannot be entered."""
     return shell(_COMMON + _LEAVE, folder, str(DEAD_S), token, str(number))
 
 
@@ -171,7 +174,7 @@ def list_tickets(clears: bool, folder: str = QUEUE_DIR, dead_s: int = DEAD_S) ->
 def read_tickets(text: str) -> TicketAnswer | None:
     """Parse the output of a ticket script. Return None if the script did not run to its end.
 
-    The text is split only at newlines, as in `read_lock`."""
+    The text is split only at newlines: a ticket may contain other characters at which `str.splitlines` would split."""
     head, is_whole, rest = text.partition("\ndone\n")
     if not is_whole:
         return None

@@ -32,8 +32,8 @@ class EngineAnswers:
     """What the engine of a host answered.
 
     `image` is the cluster's image, or None if the engine does not have it. `containers` are those of this cluster,
-    `other_containers` those of other clusters. `info` is its answer to `docker info`, None if it was not asked for that
-    (see `ask_engine`)."""
+    `other_containers` those of other clusters. `info` is its answer to `docker info`, None if it was not asked for
+    that, because it already runs the cluster's worker."""
 
     version: str
     info: dict[str, Any] | None  # Any: parsed JSON
@@ -181,7 +181,7 @@ def see_images(links: Mapping[str, HostLink], references: Mapping[str, str]) -> 
     """Return the images of several hosts, by host. `links` has the open links to the hosts. `references` has the tag or
     id of the image to look for on each host.
 
-    Hosts that do not have their image are left out. Raises an error if a host does not answer."""
+    Hosts that do not have their image are left out. Raises HvdockerError if a host does not answer."""
 
     def see(name: str) -> ImageSeen | None:
         with translating_errors(name, "looking at its images"):

@@ -196,7 +196,8 @@ def _slices(lines: Iterable[str]) -> dict[str, list[tuple[str, str]]]:
 def _devices(cards: Iterable[_Card], slices: Mapping[str, list[tuple[str, str]]]) -> Iterator[GpuSeen]:
     """Yield the devices that containers can get: a card itself, or the slices of a card in MIG mode.
 
-    `slices` is the result of `_slices`."""
+    `slices` maps the UUID of a card to the (profile, UUID) of each of its MIG slices. A profile names the size of a
+    slice."""
     for card in cards:
         if not card.is_split:
             yield card.seen
@@ -252,8 +253,8 @@ def _users_by_pid(lines: Iterable[str]) -> dict[int, str]:
 def _containers_by_pid(lines: Iterable[str]) -> dict[int, str]:
     """Map process id to container id, from lines with a process id and its cgroup path.
 
-    An engine may itself run in a container, so a path may have several ids. The last one is the innermost
-    container."""
+    An engine may itself run in a container, so a path may have several ids. The map gets the last one, which is that of
+    the innermost container. Processes outside of containers are left out."""
     found = {}
     for line in lines:
         pid, _, group = line.partition(" ")

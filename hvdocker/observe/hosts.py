@@ -42,8 +42,8 @@ def observe_hosts(
 
 
 def whole_state(inventory: Inventory, links: Mapping[str, HostLink], with_images: bool = True) -> ClusterState:
-    """Observe all hosts in `links` and return their state. If some hosts cannot be used, raise one error that names all
-    of them.
+    """Observe all hosts in `links` and return their state. Raise the error of a host that cannot be used, or HostErrors
+    if there are several.
 
     `with_images`: also look for the cluster's image on the controller."""
     state, failed = partial_state(inventory, links, with_images)
@@ -57,7 +57,8 @@ def partial_state(
     """Observe all hosts in `links`. Return the state of those that can be used, and the errors of the other hosts by
     name.
 
-    `with_images`: also look for the cluster's image on the controller. `without_gpus` is as in `observe_hosts`."""
+    `with_images`: also look for the cluster's image on the controller. On hosts in `without_gpus` the NVIDIA driver is
+    not queried."""
     with ThreadPoolExecutor(max_workers=1) as beside:
         here = beside.submit(see_controller, inventory, with_images)
         outcomes = observe_hosts(inventory, links, without_gpus)
@@ -75,7 +76,7 @@ def refresh_state(inventory: Inventory, links: Mapping[str, HostLink], before: C
     """Observe again what other users may have changed meanwhile: containers, the image and listening ports.
 
     All other facts about a host are taken from `before`. `up` calls this if it got its locks without waiting. Raises
-    an error if a host does not answer."""
+    HvdockerError if a host does not answer."""
 
     def look(name: str) -> HostSeen:
         link = links[name]
@@ -93,7 +94,7 @@ def refresh_state(inventory: Inventory, links: Mapping[str, HostLink], before: C
 def refresh_containers(inventory: Inventory, links: Mapping[str, HostLink], before: ClusterState) -> ClusterState:
     """Observe only the containers again, with one engine call per host. Their labels say which jobs hold slots.
 
-    All other facts about a host are taken from `before`. Raises an error if a host does not answer."""
+    All other facts about a host are taken from `before`. Raises HvdockerError if a host does not answer."""
 
     def look(name: str) -> HostSeen:
         with translating_errors(name, "looking at its containers"):

@@ -22,8 +22,8 @@ from hvdocker.transport.pool import HostOutcomes, for_each_host
 class MasterSeen:
     """A master with the start and end time of its job, in Unix seconds by the host's clock.
 
-    A time is None if the job has not started or not ended, or if the engine was not asked for the times (see
-    `see_masters`)."""
+    A time is None if the job has not started or not ended, or if the engine was not asked for the times, which takes
+    one call per master."""
 
     container: ContainerSeen
     started: float | None = None

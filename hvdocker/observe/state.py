@@ -134,10 +134,10 @@ class ImageSeen:
     """An image on one engine.
 
     `id` is the name that this engine gives the image: the digest of the configuration on a classic engine, the digest
-    of a manifest in containerd's store. It is valid on that engine only. `content` is equal on all engines (see
-    `image_content`). So images of different hosts are compared by `content`. The image of a worker is compared with
-    the image on the same host by `id`. `is_ours` means that the image was made for hvdocker. `layers` are the
-    digests of `image_layers`."""
+    of a manifest in containerd's store. It is valid on that engine only. `content` is a hash of the image that is equal
+    on all engines. So images of different hosts are compared by `content`. The image of a worker is compared with the
+    image on the same host by `id`. `is_ours` means that the image was made for hvdocker. `layers` are the digests of
+    its uncompressed layers."""
 
     id: str
     architecture: str
@@ -267,9 +267,9 @@ class NetworkSeen:
 class ClusterState:
     """The observed state of a cluster. `hosts` are in the inventory's order.
 
-    `network`, `controller_image` and `controller_engine` come from the controller's own engine (see
-    `see_controller`). `controller_problem` says why that engine could not be asked. It is empty if it was asked or
-    is not needed."""
+    `network`, `controller_image` and `controller_engine` come from the controller's own engine, which is asked only for
+    a local cluster or if images are needed. `controller_problem` says why that engine could not be asked. It is empty
+    if it was asked or is not needed."""
 
     hosts: Mapping[str, HostSeen]
     network: NetworkSeen = NetworkSeen()

@@ -61,7 +61,7 @@ class HostGpus:
 
 @dataclass(frozen=True)
 class GpuReport:
-    """The result of `gpus`, with every host of the inventory in its order."""
+    """The result of the verb `gpus`. `hosts` has every host of the inventory, in the inventory's order."""
 
     inventory: Inventory
     hosts: tuple[HostGpus, ...]
@@ -95,8 +95,8 @@ def gpus(env: Env, located: Located, accept_new: bool = False) -> GpuReport:
 
 
 def watch_gpus(env: Env, located: Located, accept_new: bool = False, every_s: float = 2.0) -> Iterator[GpuReport]:
-    """Yield a new report every `every_s` seconds, on connections that stay open, until the caller stops. The other
-    parameters are those of `gpus`."""
+    """Connect to the hosts of the inventory (`located`), and yield a new report every `every_s` seconds, over the same
+    links, until the caller stops. `accept_new` trusts unknown host keys without asking."""
     with connected(env, located, accept_new, must_all=False) as session:
         looker = _GpuObserver(env, located.inventory, session)
         while True:

@@ -130,7 +130,8 @@ def _gpu_use(
 
     `workers` and `jobs` are leases by UUID. `known` are hvdocker's containers on the host. `siblings` are the UUIDs of
     all slices of the GPU's card. A process in a container of a cluster is foreign too if that cluster holds none of
-    these slices. `busy_bytes` is as in `gpu_uses`."""
+    these slices. If foreign processes together use less than `busy_bytes` of memory, only those whose memory is unknown
+    count."""
     leases = _leases_of(gpu.uuid, workers, jobs)
     # The driver does not report which slice of a card a process uses, so processes of the clusters that hold
     # other slices of the card are not foreign.

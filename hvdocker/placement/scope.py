@@ -87,9 +87,9 @@ def requested_scope(
     free.
 
     If the labels of the workers show that the cluster was created for the same request, and no slot is missing, the
-    current scope is returned. So a second `up -np 6` changes nothing. `links` are the measured speeds of pairs of
-    hosts in bits per second: of hosts that are otherwise equally good, those with the fastest network between them are
-    chosen (see `place`)."""
+    current scope is returned. So a second `up -np 6` changes nothing. `links` are the measured speeds of pairs of hosts
+    in bits per second: of hosts that are otherwise equally good, those with the fastest network between them are
+    chosen."""
     words = label_for_request(request)
     offers = _offers_for_request(inventory, state, request)
     if _is_request_met(inventory, state, words, offers):
@@ -109,7 +109,8 @@ def requested_scope(
 def explain_requested_scope(
     inventory: Inventory, state: ClusterState, request: SlotRequest, links: Mapping[frozenset[str], float]
 ) -> Explanation | None:
-    """Return why `requested_scope` places the request as it does, for `--explain`. The parameters are the same.
+    """Return why `requested_scope` places the request as it does, for `--explain`. `links` are the measured speeds of
+    pairs of hosts in bits per second.
 
     Returns None if the cluster for this request already exists, so that nothing is placed."""
     offers = _offers_for_request(inventory, state, request)

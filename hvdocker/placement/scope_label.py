@@ -42,7 +42,7 @@ def with_slot_count(words: str, slots: int) -> str:
 
 
 def without_slot_count(label: str) -> str:
-    """Undo `with_slot_count`: return the label as `label_for_request` makes it."""
+    """Return the request label without the number of placed slots (key `got`), which `with_slot_count` adds."""
     return _to_json({key: value for key, value in _from_json(label).items() if key != "got"})
 
 

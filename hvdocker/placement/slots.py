@@ -80,9 +80,9 @@ class GpuRequest:
 class SlotRequest:
     """The slots that a user requests for a job or a cluster.
 
-    `np` is the number of slots; None means all slots. `exact` are the hosts and slots of `-H`, which replace the
-    strategy. `head` is the host that `-H` calls localhost, or empty. `include` are the names of
-    the only hosts to use (empty: all), `exclude` of hosts not to use. `gpu` is the value of `--gpu`, None without it.
+    `np` is the number of slots; None means all slots. `exact` are the hosts and slots of `-H`, which replace `strategy`
+    (pack, spread or balanced). `head` is the host that `-H` calls localhost, or empty. `include` are the names of the
+    only hosts to use (empty: all), `exclude` of hosts not to use. `gpu` is the value of `--gpu`, None without it.
     `elastic` are the bounds of an elastic job; its number of slots may differ from `np` within them."""
 
     np: int | None = None

@@ -12,9 +12,9 @@ from hvdocker.shell.command import Command
 
 @dataclass(frozen=True)
 class ScriptWriter:
-    """Writes lines of a bash script for the hosts of one inventory. `template` is the template of the containers' SSH
-    configuration. `functions` maps each host to the name of the shell function that runs a command there. On
-    `sudo_hosts` docker needs sudo."""
+    """Writes lines of a bash script for the hosts of one inventory. `template` is the text of templates/ssh_config.j2,
+    from which the containers' SSH configuration is made. `functions` maps each host to the name of the shell function
+    that runs a command there. On `sudo_hosts` docker needs sudo."""
 
     inventory: Inventory
     template: str

@@ -95,8 +95,9 @@ def remove_new_folders(path: str, highest: str) -> Command:
     """Return the command that undoes `make_folders`: it removes the folder `path`, and its parent folders up to
     `highest` (included), as long as they are empty.
 
-    `highest` is from `highest_new_folder`. Folders above it existed before: an empty one may be mounted into a running
-    worker, and such a worker would not see the folder that replaces it."""
+    `highest` is the highest folder that `make_folders` made (from `highest_new_folder`). Folders above it existed
+    before: an empty one may be mounted into a running worker, and such a worker would not see the folder that replaces
+    it."""
     return _remove_tree('"$2"/*', path, highest)
 
 

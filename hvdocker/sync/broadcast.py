@@ -49,8 +49,8 @@ class Broadcast:
         self._thread.join()
 
     def _all(self, name: str) -> Iterator[Piece]:
-        """Yield the pieces for the host `name`. If reading the stream failed, raise an error after the last piece, so
-        that a partial stream never looks complete."""
+        """Yield the pieces for the host `name`. If reading the stream failed, raise HvdockerError after the last piece,
+        so that a partial stream never looks complete."""
         while piece := self._next(name):
             yield piece
         if self.error:

@@ -208,8 +208,8 @@ class Commit:
 def receive_and_commit(stage: SyncFolder, codec: Codec, is_first: bool, commit: Commit) -> Command:
     """Return the command that unpacks the last stream of a sync from standard input into the inbox (`stage.inbox`, a
     folder on the host), and then moves all files into place, the new index last. The command fails if another sync
-    wrote other code meanwhile. `commit` has the ids by which that is noticed. `codec` and `is_first` are as in
-    `receive`."""
+    wrote other code meanwhile. `commit` has the ids by which that is noticed. `codec` is the compression of the stream.
+    With `is_first` (it is the only stream of the sync) the command also makes the inbox."""
     drop = 'drop "$7"; '
     before, after = (drop, "") if commit.drops_first else ("", drop)
     steps = _COMMIT.format(

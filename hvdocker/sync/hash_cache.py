@@ -23,7 +23,7 @@ _MAX_FILES = 64
 
 @dataclass(frozen=True)
 class HashCache:
-    """A folder with one JSON file of hashes per code folder. If there are more than 64 files, the oldest are
+    """The folder `folder` with one JSON file of hashes per code folder. If there are more than 64 files, the oldest are
     removed."""
 
     folder: Path

@@ -15,8 +15,8 @@ from hvdocker.transport.link import HostLink, run_or_raise
 
 @dataclass(frozen=True)
 class SyncTarget:
-    """A host (`link`) and the path of its code folder. `is_shared` means that the container that reads the files runs
-    as another user than the SSH login, so the files must be readable by all users."""
+    """A host (`link`) and the path of its code folder (`folder`). `is_shared` means that the container that reads the
+    files runs as another user than the SSH login, so the files must be readable by all users."""
 
     link: HostLink
     folder: str
@@ -53,9 +53,9 @@ def ask_host(target: SyncTarget, tree: Tree, tree_id: str, token: str, checksum:
 
 
 def _parse_answer(body: bytes, tree: Tree, checksum: bool) -> HostIndex:
-    """Return what the host holds, from `body`, the part of its answer after the first line (see `ask_contents`),
-    compressed by gzip. An unreadable answer gives an empty index, so that everything is sent. With `checksum`, files
-    whose hash is wrong count as changed."""
+    """Return what the host holds, from `body`, the part of its answer after the first line, compressed by gzip: the
+    index of the last sync, the rows of interrupted syncs, and the listing of the files now. An unreadable answer gives
+    an empty index, so that everything is sent. With `checksum`, files whose hash is wrong count as changed."""
     try:
         answer = zlib.decompress(body, wbits=31) if body else b""
     except zlib.error:

@@ -26,7 +26,7 @@ class IgnoreScope:
     """The ignore files that apply in one folder, those with the highest precedence first.
 
     `prefix` is the path of the code folder below the top of its git work tree, with a slash at its end. It is empty if
-    the code folder is the top, and in the cases that `scope_above` names."""
+    the code folder is the top, and if the ignore files of a work tree do not apply to it."""
 
     files: tuple[RuleFile, ...] = ()
     prefix: bytes = b""
@@ -79,7 +79,8 @@ def scope_above(root: Path) -> IgnoreScope:
 
 def _rules_in(folder: str, path: bytes, names: Collection[str]) -> RuleFile | None:
     """Return the rules of the ignore file in `folder`, or None if it has none. `path` is the path of the folder below
-    the top folder (see RuleFile), and `names` are the names of what is in the folder.
+    the top folder (of the git work tree; the code folder if its rules do not apply), and `names` are the names of what
+    is in the folder.
 
     `.hvdockerignore` is used instead of `.gitignore` if both exist. As in git, a `.gitignore` that is a symlink is not
     read."""
@@ -90,8 +91,9 @@ def _rules_in(folder: str, path: bytes, names: Collection[str]) -> RuleFile | No
 
 
 def _read_rules(file: Path, folder: bytes) -> RuleFile | None:
-    """Return the rules in the ignore file `file`, which are about the paths below `folder` (see RuleFile). Return None
-    if there is no such file."""
+    """Return the rules in the ignore file `file`, which are about the paths below `folder`. `folder` is a path below
+    the top of the git work tree (or below the code folder, if the rules of a work tree do not apply), with a slash at
+    its end. Return None if there is no such file."""
     try:
         return RuleFile(parse_rules(file.read_bytes()), folder)
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):

@@ -111,7 +111,8 @@ def _archive(tree: Tree, parcel: StreamFiles, on_growth: OnGrowth) -> Iterator[b
     """Yield the uncompressed tar archive of the stream `parcel`: metadata, files, padding, and the mark that the stream
     is complete.
 
-    Only the last stream of a sync has the metadata and the mark. `on_growth` is as in `pack_stream`."""
+    Only the last stream of a sync has the metadata and the mark. `on_growth` is called with the path of a file that is
+    longer now than when it was hashed."""
     if parcel.is_last:
         for name, body in _metadata(tree, parcel.changes):
             yield _member(f"meta/{name}", body)

@@ -53,8 +53,8 @@ class SyncOptions:
 
 
 def sync_host(link: HostLink, tree: Tree, folder: str, how: SyncOptions | None = None) -> SyncReport:
-    """Sync one host and return its report, or raise its error. It is done as in `sync_all`. `folder` is the code
-    folder on the host; `how` None means the defaults of SyncOptions."""
+    """Bring the files of `tree` to one host and return its report, or raise HvdockerError. `folder` is the code folder
+    on the host; `how` None means the defaults of SyncOptions."""
     outcomes = sync_all({link.name: SyncTarget(link, folder)}, tree, how)
     return outcomes.or_raise("syncing the code failed")[link.name]
 

@@ -125,7 +125,7 @@ def decide(
 
 def _read_code(work: UserCommand, checksum: bool) -> Tree:
     """Read the code folder of the user command `work`. With `checksum` all files are hashed, else only those that have
-    changed since they were last hashed. Raises if the script is not a part of what would be sent."""
+    changed since they were last hashed. Raises UsageProblem if the script is not a part of what would be sent."""
     from hvdocker.sync.hash_cache import HashCache
     from hvdocker.sync.walk import read_tree
 

@@ -75,9 +75,9 @@ def observe_with_queue(
     """Return the state of the hosts and the tickets of commands that wait for slots of this cluster.
 
     `has_turn` means that this command need not respect the queue: then no ticket is read, and the list is empty. With
-    `may_miss`, hosts that cannot be used are ignored if one host is left; otherwise they raise as in `observe_cluster`.
-    `held` are the locks, if this command has them: then tickets of dead commands are removed. None means that it has
-    none."""
+    `may_miss`, hosts that cannot be used are ignored if one host is left; otherwise they raise HvdockerError, unless
+    the other hosts have all slots of a cluster that was made for a number of slots (`up -np 6`). `held` are the locks,
+    if this command has them: then tickets of dead commands are removed. None means that it has none."""
     from hvdocker.locks.held_ticket import read_queue
 
     inventory, links = located.inventory, session.links
@@ -153,7 +153,7 @@ def wait_in_queue(
 
     `place` chooses a placement and raises NotEnoughSlots while slots are missing. `launch` takes the locks, chooses the
     placement again and removes the ticket. `wish` is the request as text for other users, such as `4 slots`. Raises
-    Interrupted on Ctrl-C. Raises at once if the request would not fit even on idle hosts."""
+    Interrupted on Ctrl-C. Raises NotEnoughSlots at once if the request would not fit even on idle hosts."""
     from hvdocker.locks.held_ticket import hold_ticket
 
     cache = _StateCache(located, session)
@@ -248,8 +248,8 @@ class _QueueWait:
         """Return the error that says why too few slots are free now, None if enough are free. `is_near` means that this
         command is first in the queue.
 
-        Raises if a host is unreachable. Any other error, such as a worker that is just being replaced, is ignored:
-        `launch` raises it again if it persists."""
+        Raises HostUnreachable, or HostErrors, if hosts are unreachable. Any other error, such as a worker that is just
+        being replaced, is ignored: `launch` raises it again if it persists."""
         try:
             self.place(self.cache.refresh(is_near))
         except NotEnoughSlots as error:

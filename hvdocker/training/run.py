@@ -126,8 +126,8 @@ def run(
     """Run one job on a cluster of its own, and return how it ended. `hooks` are the user's hooks, None for none.
     `verbs` has the functions that are called; only tests pass others.
 
-    Raises an error only if nothing was created on a host yet. Later errors are in the report. `keep` is the value of
-    `--keep`: never, failed or always. It says when the cluster is kept after the job."""
+    Raises HvdockerError only if nothing was created on a host yet. Later errors are in the report. `keep` is the value
+    of `--keep`: never, failed or always. It says when the cluster is kept after the job."""
     check_keep(keep)
     if not request.is_dry_run:
         check_state_is_writable(located)

@@ -29,7 +29,7 @@ def train(
     """Run a job to its end, or only start it if it is detached, and return a report. Launch it again if it loses its
     head and restarts are left; otherwise raise HeadLost. A job that fails does not raise: the report says how it ended.
 
-    `inputs` is the result of `prepare_inputs` if the caller has called it already; None means that `request` is read
+    `inputs` is what the caller has already read for `request` with `prepare_inputs`; None means that it is read
     here."""
     inputs = inputs or prepare_inputs(env, located, request)
     relaunch: Relaunch | None = None

@@ -91,7 +91,8 @@ def run_or_raise(
     """Run a command and return its result if it exits with 0. A non-zero exit raises an HvdockerError with the message
     `what` (such as `storing a layer failed`), the command, its last lines of output and the suggested `fix`.
 
-    `stdin` and `timeout_s` are those of `HostLink.run`."""
+    `stdin` are the bytes of its standard input; None means empty input. A command that takes longer than `timeout_s`
+    raises CommandTimeout (None: no limit); with `stdin` there is no limit."""
     result = link.run(command, stdin, timeout_s)
     raise_if_failed(link, result, what, fix)
     return result

@@ -43,8 +43,8 @@ class Session:
 def connected(env: Env, located: Located, accept_new: bool = False, must_all: bool = True) -> Iterator[Session]:
     """Connect to all hosts of the inventory at once, yield the session, and close its links at the end.
 
-    With `must_all` an unreachable host raises an error; otherwise it is listed in `failed` of the session.
-    `accept_new` trusts unknown host keys without asking."""
+    With `must_all` an unreachable host raises its HvdockerError (several raise HostErrors); otherwise it is listed in
+    `failed` of the session. `accept_new` trusts unknown host keys without asking."""
     env.listener(Event("connect", f"connecting to {len(located.inventory.hosts)} hosts"))
     session = _open_all(env, located, accept_new)
     env.listener(Event("connect", "connected", is_end=True))

@@ -39,9 +39,9 @@ def trust_files(
 def master_update_files(trust: Iterable[FileSpec], job_hosts: Sequence[JobHost]) -> list[FileSpec]:
     """Return the files to write into a running master when workers are added or removed.
 
-    These are the SSH config and known_hosts out of `trust`, and for an elastic job hosts.json with its `job_hosts`,
-    which are empty for other jobs. hosts.json comes last, so that the supervisor, when it finds a new host there,
-    already has the host's key."""
+    These are the SSH config and known_hosts out of `trust` (the SSH files of workers), and for an elastic job
+    hosts.json with its `job_hosts`, which are empty for other jobs. hosts.json comes last, so that the supervisor, when
+    it finds a new host there, already has the host's key."""
     known = [file for file in trust if file.path in MASTER_SSH_FILES]
     return [*known, FileSpec(HOSTS_FILE, hosts_text(job_hosts))] if job_hosts else known
 
@@ -61,9 +61,10 @@ def worker_files(
 ) -> list[FileSpec]:
     """Return all files that a new worker gets after it is created and before it is started.
 
-    `trust` are the files of `trust_files`. Added to them are the sshd configuration and the texts of two private keys:
-    `client_private`, with which the worker logs in to others, and `host_private`, the host key of its sshd. The sshd
-    listens on `address` and `port`, and lets the user `uid` log in."""
+    `trust` are the SSH config, known_hosts and authorized_keys (from `trust_files`). Added to them are the sshd
+    configuration and the texts of two private keys: `client_private`, with which the worker logs in to others, and
+    `host_private`, the host key of its sshd. The sshd listens on `address` and `port`, and lets the user `uid` log
+    in."""
     return [
         *container_folders(),
         *trust,

@@ -24,8 +24,8 @@ ALL_IPV4 = ipaddress.ip_network("0.0.0.0/0")
 def host_plans(inventory: Inventory, state: ClusterState, scope: ClusterScope | None = None) -> dict[str, HostPlan]:
     """Return the HostPlan of every observed host of the cluster, in the inventory's order.
 
-    `scope` says which hosts and slots the cluster gets. None means those that the existing cluster has. Raises if a
-    host has no address in the training network."""
+    `scope` says which hosts and slots the cluster gets. None means those that the existing cluster has. Raises
+    HvdockerError if a host has no address in the training network."""
     scope = scope or current_scope(inventory, state)
     port = choose_port(inventory, state)
     members = {name: seen for name, seen in state.hosts.items() if name in scope.shares}
@@ -77,7 +77,7 @@ def choose_port(inventory: Inventory, state: ClusterState) -> int:
 def local_subnet(state: ClusterState) -> str:
     """Return the subnet of a local cluster: that of its existing network, else a free one of `_LOCAL_SUBNETS`.
 
-    Raises if every one of them overlaps another network."""
+    Raises HvdockerError if every one of them overlaps another network."""
     if state.network.own_subnet:
         return state.network.own_subnet
     taken = [ipaddress.ip_network(text) for text in state.network.subnets_taken if ":" not in text]
@@ -93,7 +93,7 @@ def local_subnet(state: ClusterState) -> str:
 def training_addresses(inventory: Inventory, state: ClusterState) -> Mapping[str, str]:
     """Return the training address of each observed host. For a local cluster, that of every worker.
 
-    Raises one error for all hosts that have no address in the inventory's `network:`."""
+    Raises HostUnfit if a host has no address in the inventory's `network:`, HostErrors if several have none."""
     if inventory.is_local:
         start = ipaddress.ip_network(local_subnet(state)).network_address
         return {host.name: str(start + 11 + index) for index, host in enumerate(inventory.hosts)}

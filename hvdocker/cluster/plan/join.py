@@ -110,7 +110,8 @@ def _why_not_join(
     """Return why the host of `place` cannot join the job, None if it can.
 
     The text completes the note `HOST does not join JOB: …`. `job` is the master, and `placed` has the plans of all
-    hosts. `image` is the image of new workers. `room` is the result of `_ranks_left`."""
+    hosts. `image` is the image of new workers. `room` is how many more ranks the job may have, None if there is no
+    limit."""
     head = state.host_of(job)
     has_gpus = any(share.devices for share in job.placement.shares)
     if room == 0:
@@ -131,9 +132,9 @@ def steps_to_join(
 ) -> Iterator[JoinJob]:
     """Yield one step for each host in `fresh` (hosts with a new worker) that joins or comes back to a running job.
 
-    `placed` has the plans of all hosts, and `joins` are the decisions of `plan_joins`. A host that comes back needs the
-    step too: its secrets were in the old worker, and its files may be lost. The head of a job needs none. A job whose
-    head is not in `placed` gets no steps."""
+    `placed` has the plans of all hosts, and `joins` says, by host, which job a host joins. A host that comes back needs
+    the step too: its secrets were in the old worker, and its files may be lost. The head of a job needs none. A job
+    whose head is not in `placed` gets no steps."""
     for job in state.running_jobs():
         head = state.host_of(job)
         for share in _shares_after(state, job, placed, fresh, joins):

@@ -70,7 +70,8 @@ def notes_on_removed_hosts(
 
 
 def notes_on_unreachable_hosts(unreachable: Mapping[str, UnreachableHost]) -> list[str]:
-    """Return notes on hosts that do not answer, and on the jobs that run on without them."""
+    """Return notes for the user on the `unreachable` hosts, which do not answer, and on the jobs that run on without
+    them."""
     return [
         f"{name} does not answer, and is left as it is: {', '.join(one.slots)} goes on without it until it is back"
         for name, one in unreachable.items()

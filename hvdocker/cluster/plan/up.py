@@ -29,11 +29,11 @@ def plan_up(
     brought_public: str | None = None,
     unreachable: Mapping[str, UnreachableHost] = NONE_UNREACHABLE,
 ) -> Plan:
-    """Return the plan of `up`. `placed` has what was decided for each host.
+    """Return the plan of `up`. `placed` has the host plans by host.
 
-    `maker` has the owner and version for the labels of new workers. `brought_public` is the public half of the
-    user's own key, None if hvdocker makes the key. `unreachable` are hosts of running elastic jobs that do not
-    answer. Raises an error if a host cannot run its worker, or if the worker of a running job would be replaced."""
+    `maker` has the owner and version for the labels of new workers. `brought_public` is the public half of the user's
+    own key, None if hvdocker makes the key. `unreachable` are hosts of running elastic jobs that do not answer. Raises
+    HvdockerError if a host cannot run its worker, or if the worker of a running job would be replaced."""
     return _plan("up", inventory, state, placed, maker, brought_public, unreachable=unreachable)
 
 
@@ -46,9 +46,10 @@ def plan_rotation(
 ) -> Plan:
     """Return the plan of `keys rotate`: an `up` that replaces every worker.
 
-    New keys need new workers, because public keys are in the labels of workers, and labels cannot change. `up` sees
-    the keys in the labels, so it can finish an interrupted rotation. `placed`, `maker` and `brought_public` are those
-    of `plan_up`. Raises an error if the cluster has no worker."""
+    New keys need new workers, because public keys are in the labels of workers, and labels cannot change. `up` sees the
+    keys in the labels, so it can finish an interrupted rotation. `placed` has the host plans by host, `maker` the owner
+    and version for the labels of new workers. `brought_public` is the public half of the user's own key, None if
+    hvdocker makes the key. Raises HvdockerError if the cluster has no worker."""
     if not state.workers():
         raise HvdockerError(
             f"the cluster {inventory.cluster} is not up: no worker was found on {', '.join(placed)}",
@@ -69,8 +70,10 @@ def _plan(
 ) -> Plan:
     """Return the plan of `up` or `keys rotate`, which `verb` names.
 
-    `otherwise` is the reason to replace workers that need no change: `keys rotate` replaces these too. None for
-    `up`. The other parameters are those of `plan_up`."""
+    `otherwise` is the reason to replace workers that need no change: `keys rotate` replaces these too. None for `up`.
+    `placed` has the host plans by host, `maker` the owner and version for the labels of new workers. `brought_public`
+    is the public half of the user's own key, None if hvdocker makes the key. `unreachable` are hosts of running elastic
+    jobs that do not answer."""
     raise_all("some hosts are not fit", fitness_problems(inventory, placed))
     image = plan_image(inventory, state, placed)
     workers = state.workers()
@@ -103,8 +106,8 @@ def _plan(
 def _steps_to_remove_surplus(state: ClusterState, placed: Mapping[str, HostPlan]) -> Iterator[RemoveContainer]:
     """Yield steps that remove workers on hosts that are no longer part of the cluster: those that `placed` lacks.
 
-    These steps come before the creation of new workers, which may get the GPUs of the removed ones. Raises if a
-    running job uses a worker that would be removed."""
+    These steps come before the creation of new workers, which may get the GPUs of the removed ones. Raises
+    HvdockerError if a running job uses a worker that would be removed."""
     surplus = {name: worker for name, worker in state.workers().items() if name not in placed}
     refuse_to_hurt_jobs(state, [name for name, worker in surplus.items() if worker.is_living])
     for name, worker in surplus.items():

@@ -54,9 +54,9 @@ def worker_stages(
 
     `placed` has the host plans, and `specs` the specification of each host's worker. `reasons` maps each host that gets
     a new worker to the reason. On the other hosts a stopped worker is started. If workers are added or removed, the SSH
-    files of kept workers and of the masters of running jobs are updated. `joins` are the hosts with a new worker that
-    join a running job. `unreachable` hosts do not answer: they only stay trusted, so that they can come back. Raises an
-    error if a running job would lose a worker.
+    files of kept workers and of the masters of running jobs are updated. `joins` says, by host, which running job a new
+    worker joins. `unreachable` hosts do not answer: they only stay trusted, so that they can come back. Raises
+    HvdockerError if a running job would lose a worker.
 
     The public key of a new worker is in its label, and all kept workers get that key before the new worker is
     started. So kept workers know every worker that runs, and the next `up` can see from labels and container states
@@ -106,7 +106,8 @@ def worker_stages(
 
 
 def refuse_to_hurt_jobs(state: ClusterState, doomed: list[str]) -> None:
-    """Raise if a running job uses one of the `doomed` hosts: hosts whose living worker would be removed."""
+    """Raise HvdockerError if a running job uses one of the `doomed` hosts: hosts whose living worker would be
+    removed."""
     for master in state.running_jobs():
         hurt = set(state.placement_of(master).hosts) & set(doomed)
         if hurt:
@@ -152,8 +153,8 @@ def _steps_to_prepare(
 ) -> list[Step]:
     """Return the steps that come before the first container: keys, the network of a local cluster, and folders.
 
-    `fresh` are the hosts that get a new worker. Only these get folders. `specs` has their worker specifications, by
-    host. `trust` says which keys are generated and from where the others are read."""
+    `fresh` are the hosts that get a new worker. Only these get folders. `specs` has their worker specifications and
+    `placed` all host plans, both by host. `trust` says which keys are generated and from where the others are read."""
     steps: list[Step] = [MakeKeys(CONTROLLER, trust)]
     if fresh and inventory.is_local and not state.network.own_subnet:
         network = names.network_name(inventory.cluster)

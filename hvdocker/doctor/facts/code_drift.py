@@ -21,9 +21,9 @@ _NO_TREE = "-"
 def see_code(link: HostLink, folder: str) -> CodeSeen:
     """Return the hash of the synced code and the files that were edited on the host since.
 
-    `folder` is the code folder on the host. Files whose size, mode or times changed are hashed on the host, because
-    a file that was only touched does not count as edited. `hash` of the result is None if nothing was synced. Raises
-    an error if the host's answer is damaged."""
+    `folder` is the code folder on the host. Files whose size, mode or times changed are hashed on the host, because a
+    file that was only touched does not count as edited. `hash` of the result is None if nothing was synced. Raises
+    HvdockerError if the host's answer is damaged."""
     held = _read_index(link, folder)
     if not held.rows:
         return CodeSeen(is_unfinished=bool(held.unfinished))
@@ -54,8 +54,8 @@ def _entry(mark: list[object]) -> Entry:
 
 
 def _edited(link: HostLink, folder: str, held: HostIndex) -> tuple[str, ...]:
-    """Return the touched paths whose content differs from the index `held`. A touched symlink always counts, an
-    empty folder never.
+    """Return the touched paths whose content differs from the index `held`. `folder` is the code folder on the host. A
+    touched symlink always counts, an empty folder never.
 
     If the host could not hash the files, all touched paths count."""
     looked_at = (_entry(held.rows[path]) for path in sorted(held.touched) if path in held.rows)

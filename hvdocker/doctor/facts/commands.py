@@ -103,7 +103,7 @@ def query_machine(root: str, mounts: Iterable[str], peers: Iterable[str], top: s
 def query_cards() -> Command:
     """Return the command that asks nvidia-smi for the GPUs and their processes.
 
-    It prints lines of the same format as `query_machine`, or nothing if the host has no nvidia-smi."""
+    It prints `key value` lines for `read_machine`, or nothing if the host has no nvidia-smi."""
     return shell(_CARDS_SCRIPT, str(NVIDIA_SMI_TIMEOUT_S), HUNG_ERROR)
 
 

@@ -54,10 +54,11 @@ class Attempts:
 def see_machine(
     link: HostLink, root: str, mounts: Sequence[str], peers: Sequence[str], is_hung: bool = False
 ) -> MachineSeen:
-    """Read the machine's facts. `root`, `mounts` and `peers` are those of `query_machine`.
+    """Read the machine's facts. `root` is the folder where the engine stores images. `mounts` are paths whose disks are
+    measured. `peers` are host names for the host to resolve.
 
-    With `is_hung` nvidia-smi is not called: the ordinary observation has already called it without an answer, and
-    each further call would leave another process that cannot be killed. Raises an error if the script did not run to
+    With `is_hung` nvidia-smi is not called: the ordinary observation has already called it without an answer, and each
+    further call would leave another process that cannot be killed. Raises HvdockerError if the script did not run to
     its end."""
     result = link.run(query_machine(root, mounts, peers), timeout_s=LOOK_TIMEOUT_S)
     seen = read_machine(result.text + (_HUNG_LINE if is_hung else _cards(link)))
@@ -78,7 +79,7 @@ def see_clock(link: HostLink, now: Callable[[], float]) -> ClockSeen:
     """Read the host's clock CLOCK_TRIES times and return the reading with the shortest round trip.
 
     `now` returns the controller's time. The shortest round trip has the smallest error: at most half of it. Raises
-    an error if the clock cannot be read."""
+    HvdockerError if the clock cannot be read."""
     tries = [_ask_clock(link, now) for _ in range(CLOCK_TRIES)]
     return min(tries, key=lambda seen: seen.round_trip_s)
 

@@ -120,7 +120,8 @@ def _is_ipv4(text: str) -> bool:
 
 
 def _route(words: list[str]) -> tuple[str, ipaddress.IPv4Network] | None:
-    """Parse a line of /proc/net/route into (interface, subnet). Its addresses are hexadecimal and little-endian.
+    """Parse a line of /proc/net/route, split into `words`, into (interface, subnet). Its addresses are hexadecimal and
+    little-endian.
 
     Return None for the default route, because it is no subnet, and for a line that does not parse."""
     try:

@@ -12,8 +12,8 @@ _KB = 1024
 
 
 def read_machine(text: str) -> MachineSeen | None:
-    """Return the facts in the output of the scripts, or None if the script of `query_machine` did not run to its
-    end."""
+    """Return the facts in `text`, the output of the commands of `query_machine` and `query_cards`. Return None if the
+    first did not run to its end."""
     answer = read_probe(text)
     if not answer.is_complete:
         return None

@@ -110,7 +110,8 @@ def judge_toolkit(machine: MachineSeen, trial: TrialResult | None, push: str) ->
 
 
 def judge_cuda(driver: str, cuda: str | None) -> Finding:
-    """Judge whether the host's driver (`550.54.14`) supports the CUDA version of the image (`12.4`).
+    """Judge whether the host's `driver` (such as `550.54.14`) supports `cuda`, the CUDA version of the image (such as
+    `12.4`).
 
     The finding is BAD if the driver cannot run this CUDA version, and WARN if the driver is older than the one that was
     released with this CUDA version. It is UNKNOWN if the version of one of them is not known here. `cuda` is None if

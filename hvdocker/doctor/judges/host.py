@@ -59,11 +59,11 @@ class FixCommands:
 class JudgeInput:
     """One host and everything that its judges need.
 
-    `health` has the facts. `words` are the commands to suggest as fixes. `place` is the host's plan, None if it
-    cannot be planned. `problems` are the planner's errors by check. `missing_image_bytes` is the space that the image
-    needs, 0 if the host has it. `is_up`: the cluster should have a worker on this host. `why_new` is why `up` would
-    replace the worker, or None. `network` is the finding about the host's interfaces. `addresses` are the training
-    addresses of all hosts."""
+    `health` has the facts. `words` are the commands to suggest as fixes. `place` is the host's plan, None if it cannot
+    be planned. `problems` are the planner's errors by check. `missing_image_bytes` is the space that the image needs, 0
+    if the host has it. `is_up`: the cluster should have a worker on this host. `why_new` is why `up` would replace the
+    worker, or None. `network` is the finding about the host's interfaces. `addresses` are the training addresses of all
+    hosts, by host."""
 
     inventory: Inventory
     host: Host

@@ -12,7 +12,8 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True)
 class SkipReason:
-    """Why the pairs of a host were not checked. The fields are those of the UNKNOWN Finding that its pairs get."""
+    """Why the pairs of a host were not checked. Its pairs get UNKNOWN findings with the short text `shown`, the lines
+    `evidence` that explain it, and `fix`, the command or advice that solves the problem."""
 
     shown: str
     evidence: tuple[str, ...]

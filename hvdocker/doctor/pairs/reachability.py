@@ -22,7 +22,8 @@ _BLOCKED = ("timeout", "silent", "refused", "own", "unreachable", "other")
 class _Failure:
     """Why one host could not connect to another.
 
-    `kind` is that of Problem. `lines` are the evidence, and `shown` is the short text of the finding."""
+    `kind` is a word such as `timeout` or `refused` (Problem lists all). `lines` are the evidence, and `shown` is the
+    short text of the finding."""
 
     kind: str
     lines: tuple[str, ...]

@@ -59,7 +59,8 @@ def _has_image(client: docker.APIClient, tag: str) -> bool:
 
 
 def _pull(client: docker.APIClient, suite: str) -> str | None:
-    """Pull `debian:<suite>-slim` and tag it as the base image. Return why that failed, or None if it succeeded.
+    """Pull `debian:<suite>-slim` and tag it as the base image; `suite` is the name of the Debian release. Return why
+    that failed, or None if it succeeded.
 
     The pull is given up if no registry answers in time, or if it takes too long."""
     pull = _Pull(client, suite)

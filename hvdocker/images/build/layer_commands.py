@@ -73,8 +73,8 @@ if other and "tensorflow" not in found:
 def build_container_name(key: str, suffix: str) -> str:
     """Return the name of the container in which the requirements layer is built.
 
-    `key` identifies the requirements (`Requirements.key`). `suffix` is random, so that two builds at the same time
-    have different names."""
+    `key` is a hash of the requirements and of the base image (`Requirements.key`). `suffix` is random, so that two
+    builds at the same time have different names."""
     return f"hvdocker-req-{key}-{suffix}"
 
 
@@ -97,8 +97,9 @@ def _text(lines: tuple[str, ...]) -> str:
 def labels(key: str, base: str) -> dict[str, str]:
     """Return the labels of the image with the requirements layer: LABEL_REQUIREMENTS is `key`, LABEL_BASE is `base`.
 
-    `key` identifies the requirements, and `base` is the content hash of the base image. Engines copy an image's labels
-    to its containers, so a worker has both labels."""
+    `key` is a hash of the requirements and of the base image, which shows a later job that a worker already has its
+    requirements. `base` is the content hash of the base image. Engines copy an image's labels to its containers, so a
+    worker has both labels."""
     return {names.LABEL_REQUIREMENTS: key, names.LABEL_BASE: base}
 
 

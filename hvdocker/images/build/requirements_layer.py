@@ -110,7 +110,8 @@ def _commit(engine: APIClient, container: str, step: BuildLayer) -> None:
 
 
 def _layer_archive(requirements: Requirements, ca_bundle: bytes) -> IO[bytes]:
-    """Return a tar of the files that the install script needs in the container: requirements, wheels and CA bundle.
+    """Return a tar of the files that the install script needs in the container: requirements, wheels and `ca_bundle`
+    (the site's CA certificates).
 
     The tar is an open temporary file, because wheels can be large. The caller closes it."""
     texts = layer_commands.layer_files(requirements).items()

@@ -155,8 +155,8 @@ def feed_folder(token: str) -> str:
 
 
 def unpack_feed(folder: str) -> Command:
-    """Return the command that sets up a host: it creates `folder` (see `feed_folder`) and unpacks the tar from
-    standard input in it.
+    """Return the command that sets up a host: it creates `folder`, the fan-out's folder for keys, scripts and layers,
+    and unpacks the tar from standard input in it.
 
     The command first removes stale feed folders, which interrupted fan-outs left."""
     return shell(_UNPACK, folder)
@@ -164,15 +164,16 @@ def unpack_feed(folder: str) -> Command:
 
 def start_feed(folder: str, ports: Sequence[int], idle_minutes: float = IDLE_MINUTES) -> Command:
     """Return the command that starts the feed (the temporary sshd) on the first free port of `ports`, and prints that
-    port. The command fails if no port is free. `folder` is that of `feed_folder`.
+    port. The command fails if no port is free. `folder` is the fan-out's folder on the host, for keys, scripts and
+    layers.
 
     The sshd ends by itself if no file in the folder changes for `idle_minutes`; then the folder is removed."""
     return shell(_START, folder, f"{idle_minutes:g}", f"{idle_minutes * 6:g}", *map(str, ports))
 
 
 def stop_feed(folder: str) -> Command:
-    """Return the command that ends a host's part in the fan-out: it stops the feed (the temporary sshd) and the
-    process that would end an idle feed, and removes `folder` (see `feed_folder`).
+    """Return the command that ends a host's part in the fan-out: it stops the feed (the temporary sshd) and the process
+    that would end an idle feed, and removes `folder`, the fan-out's folder for keys, scripts and layers.
 
     Hosts that fetch from this host stop when the files are gone. The command waits for a running `docker load` to end,
     because only then is it known which parts of the image are on the engine. It waits at most 30 s, or 150 s if the
@@ -181,22 +182,23 @@ def stop_feed(folder: str) -> Command:
 
 
 def remove_layers(folder: str, layers: Sequence[ImageLayer]) -> Command:
-    """Return the command that removes the files of these layers from `folder` (see `feed_folder`), on a host that
-    leaves the fan-out.
+    """Return the command that removes the files of these layers from `folder`, the fan-out's folder on the host, if the
+    host leaves the fan-out.
 
     That frees disk space and ends processes that wait for these files to grow."""
     return command("rm", "-f", "--", *(f"{folder}/{layer.hex}" for layer in layers))
 
 
 def store_layer(folder: str, layer: ImageLayer) -> Command:
-    """Return the command that writes standard input to the layer's file in `folder` (see `feed_folder`). The
-    controller uses it for the first host of the tree, and for a host that could fetch from no other host."""
+    """Return the command that writes standard input to the layer's file in `folder`, the fan-out's folder on the host.
+    The controller uses it for the first host of the tree, and for a host that could fetch from no other host."""
     return shell('exec cat > "$1/$2"', folder, layer.hex)
 
 
 def fetch_layers(folder: str, feed: Feed, who: int) -> Command:
     """Return the command that fetches layers from a feed (another host's sshd) into files, one by one. It runs the
-    script of `fetch_script`, which names the layers and must be in `folder` (see `feed_folder`) as `fetch`.
+    script of `fetch_script`, which names the layers and must be the file `fetch` in `folder`, the fan-out's folder on
+    the host.
 
     It runs on a host that passes the layers on. `who` is that host's number in the tree. The exit status is 0, or that
     of the first layer that could not be fetched."""
@@ -204,8 +206,8 @@ def fetch_layers(folder: str, feed: Feed, who: int) -> Command:
 
 
 def load_parts(folder: str, feed: Feed | None, who: int) -> Command:
-    """Return the command that loads the parts of the image (archives for `docker load`) into the host's engine. It
-    runs the script of `load_script`, which must be in `folder` (see `feed_folder`) as `load`.
+    """Return the command that loads the parts of the image (archives for `docker load`) into the host's engine. It runs
+    the script of `load_script`, which must be the file `load` in `folder`, the fan-out's folder on the host.
 
     The layers come from `feed` (another host's sshd), or from the host's own files if `feed` is None. `who` is
     the host's number in the tree."""
@@ -225,7 +227,7 @@ def read_progress(folder: str, who: int) -> Command:
     """Return the command that prints the hex digest of the layer that a feed is sending to the host number `who`, and
     the number of bytes sent of it.
 
-    It has to run on the feeding host. `folder` is that of `feed_folder`. It fails if that host has sent nothing to
+    It has to run on the feeding host. `folder` is the fan-out's folder there. It fails if that host has sent nothing to
     `who` yet."""
     return command("cat", f"{folder}/sent-{who}")
 
@@ -269,14 +271,16 @@ feed=$1 user=$2 address=$3 port=$4 who=$5
 
 
 def fetch_script(layers: Sequence[ImageLayer]) -> str:
-    """Return the script that the command of `fetch_layers` runs. `layers` are the layers to fetch, in this order. It
-    stops at the first layer that fails, with the exit status of its fetch."""
+    """Return the script with which a host fetches layers from a feed (another host's sshd); the command of
+    `fetch_layers` runs it. `layers` are the layers to fetch, in this order. It stops at the first layer that fails,
+    with the exit status of its fetch."""
     lines = [f"layer {layer.hex} {layer.size} > {layer.hex} || exit $?" for layer in layers]
     return "\n".join([_LAYER_FUNCTION, *lines, ""])
 
 
 def load_script(parts: Sequence[Part], docker: str) -> tuple[str, dict[str, bytes]]:
-    """Return the script that the command of `load_parts` runs, and the files that it needs, by name.
+    """Return the script that loads the image into a host's engine, and the content of the files that it needs, by name.
+    The command of `load_parts` runs it.
 
     Each part is a tar archive for `docker load`. The files contain the bytes of the archives around the layers. If the
     script runs again with another feed (another host's sshd), it does not load finished parts again. Its standard

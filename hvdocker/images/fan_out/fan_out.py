@@ -37,10 +37,10 @@ Tell = Callable[[str, int, int, str], None]
 class FanOut:
     """A fan-out of one image to `members`, the hosts that pass its layers on to each other.
 
-    It is a context manager. On entry it sets up the hosts, and starts a feed on each host that has to pass layers on
-    (a temporary sshd from which other hosts fetch). On exit it stops the feeds and removes all files. `cache` has
-    the layers that the controller sends. `tell` is called with a host, its bytes done, its bytes in total and the host
-    that feeds it (empty if none does); it raises if the command has to stop (Ctrl-C, lost lock)."""
+    It is a context manager. On entry it sets up the hosts, and starts a feed on each host that has to pass layers on (a
+    temporary sshd from which other hosts fetch). On exit it stops the feeds and removes all files. `cache` has the
+    layers that the controller sends. `tell` is called with a host, its bytes done, its bytes in total and the host that
+    feeds it (empty if none does); it raises Interrupted after Ctrl-C, and Locked if a lock was lost."""
 
     def __init__(self, members: Sequence[FanOutHost], image: ExportedImage, cache: LayerCache, tell: Tell) -> None:
         self._image = image
@@ -71,8 +71,8 @@ class FanOut:
         """Bring the image to the host by fan-out (layers come from other hosts). Return whether it was loaded. False
         means that this host cannot take part, and that the caller has to send the image from the controller.
 
-        Raise an error if the engine refuses the image or its disk is full, if the host is unreachable, or if the
-        command has to stop (Ctrl-C, lost lock)."""
+        Raise HostUnfit if the disk of the engine is full, HvdockerError if the engine refuses the image,
+        HostUnreachable if the host is unreachable, and Interrupted after Ctrl-C."""
         node = self._by_name.get(host)
         if node is None or not node.is_ready:
             return False
@@ -158,8 +158,8 @@ class FanOut:
         return None
 
     def _is_loaded(self, result: CommandResult) -> bool:
-        """Whether the load with this result succeeded. Raise an error if the engine refused the image or its disk is
-        full.
+        """Whether the load with this result succeeded. Raise HostUnfit if the disk of the engine is full, and
+        HvdockerError if the engine refused the image.
 
         False means that the docker CLI did not reach the engine (socket, sudo), or that the engine did not get every
         layer. Then the controller sends the image."""

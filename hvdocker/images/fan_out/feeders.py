@@ -93,8 +93,8 @@ class FanOutNode:
 
 
 def is_fan_out_worthwhile(members: Sequence[FanOutHost], image: ExportedImage) -> bool:
-    """Whether a fan-out saves time: at least MIN_HOSTS hosts lack layers, and these layers are at least MIN_BYTES,
-    added up over all hosts."""
+    """Whether a fan-out saves time: at least MIN_HOSTS of the hosts in `members` lack layers of the image, and these
+    layers are at least MIN_BYTES, added up over all hosts."""
     lacking = [size for size in (_missing_bytes(member, image) for member in members) if size]
     return len(lacking) >= MIN_HOSTS and sum(lacking) >= MIN_BYTES
 

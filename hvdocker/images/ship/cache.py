@@ -40,7 +40,7 @@ class LayerCache:
         return self.root / digest.replace(":", "-")
 
     def size(self, digest: str) -> int | None:
-        """Return the size of the file in bytes, or None if the cache lacks the digest.
+        """Return the size of the file with this digest in bytes, or None if the cache lacks it.
 
         Also marks the file as used just now, so that `trim` removes others first."""
         path = self.path(digest)
@@ -51,7 +51,7 @@ class LayerCache:
             return None
 
     def read(self, digest: str) -> bytes | None:
-        """Return the bytes of the file, or None if the cache lacks the digest."""
+        """Return the bytes of the file with this digest, or None if the cache lacks it."""
         return None if self.size(digest) is None else self.path(digest).read_bytes()
 
     @contextmanager
@@ -81,8 +81,8 @@ class LayerCache:
             ) from error
 
     def drop_if_damaged(self, digest: str) -> bool:
-        """Remove the file if its content does not have this digest, and return whether it was removed. A missing file
-        gives False.
+        """Remove the file with the name `digest` if its content does not have this digest, and return whether it was
+        removed. A missing file gives False.
 
         The whole file is read, which is slow. So this is called only after a load has failed."""
         path = self.path(digest)

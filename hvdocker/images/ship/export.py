@@ -59,7 +59,7 @@ def export_image(
 
 
 def _cached_config(cache: LayerCache, image_id: str) -> bytes | None:
-    """Return the image's configuration from the cache, or None if the cache lacks it.
+    """Return the configuration of the image with the id `image_id` from the cache, or None if the cache lacks it.
 
     On a classic engine, the image id is the digest of the configuration. With containerd it is not: then the
     cache has a file with the name of the id that contains the digest (`_cache_config_digest`)."""

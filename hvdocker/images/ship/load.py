@@ -75,8 +75,9 @@ def _layer_chains(engine: APIClient) -> Iterator[list[str]]:
 
 
 def load_image(engine: APIClient, image: ExportedImage, parts: list[Part], cache: LayerCache, sent: OnSent) -> None:
-    """Load the parts (archives, from `LayersPresent.parts`) of the image in order. Raise the result of `load_error` if
-    the engine refuses a part, and HvdockerError if the image did not arrive unchanged.
+    """Load the parts (archives, from `LayersPresent.parts`) of the image in order. Raise HostUnfit if the engine's disk
+    is full, LayersGone if the engine lacks a layer that a part leaves out, and HvdockerError if it refuses a part for
+    another reason or the image did not arrive unchanged.
 
     `sent` receives the number of bytes sent so far. If the connection breaks, the layers of finished parts stay
     on the engine, and the next try continues after them."""
@@ -118,7 +119,8 @@ def _load_part(engine: APIClient, part: Part, cache: LayerCache, done: int, sent
     """Load one part (an archive for `docker load`) into the engine; layers are read from the cache. Return the number
     of bytes sent so far: `done`, plus those of this part. `sent` receives this number while it grows.
 
-    Raise the result of `load_error` if the engine reports an error, by its HTTP status or in a message."""
+    If the engine reports an error, by its HTTP status or in a message, raise HostUnfit (disk full), LayersGone (it
+    lacks a layer that the part leaves out) or HvdockerError."""
     from docker.errors import APIError
 
     counter = _Counter(done, sent)

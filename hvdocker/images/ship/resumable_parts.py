@@ -111,7 +111,8 @@ def whole_image(image: ExportedImage) -> list[Part]:
 
 
 def _partial_image(image: ExportedImage, number: int, sends: Sequence[ImageLayer]) -> Part:
-    """Return a part (archive) whose image has the first `number` layers; `sends` are the layers to include.
+    """Return a part (archive) whose image consists of the first `number` layers of `image`. The archive has only the
+    files of the layers `sends`; the engine has the others.
 
     The label LABEL_PART of the part contains the digest of the whole image."""
     known = json.loads(image.config)

@@ -40,8 +40,8 @@ class ShipmentRequest:
     `reference` is the name of the image. `source` (CONTROLLER or a host name) is the place that has the image, and
     `engine` is the engine there. `links` are the links to the hosts that get the image, by host name. `report_progress`
     is called with a text, a host, the bytes done and the bytes in total (0 if unknown). The text is `reading` if the
-    host is the source, else the host that passes the layers on to it, or empty if none does. It raises if the
-    command has to stop (Ctrl-C, lost lock)."""
+    host is the source, else the host that passes the layers on to it, or empty if none does. It raises Interrupted
+    after Ctrl-C, and Locked if a lock was lost."""
 
     inventory: Inventory
     reference: str

@@ -131,8 +131,8 @@ def read_record(text: str | None) -> Mapping[str, Any] | None:  # Any: foreign J
 
 
 def compare_jobs(first: ComparedJob, second: ComparedJob) -> Difference:
-    """Return what differs between two jobs: values of their capsules, group by group (see GROUPS), and uncommitted code
-    changes, file by file. How the jobs ended is not compared."""
+    """Return what differs between two jobs: values of their capsules, group by group (GROUPS, such as code and image),
+    and uncommitted code changes, file by file. How the jobs ended is not compared."""
     changes = [
         Change(group, what, one, other)
         for group in GROUPS

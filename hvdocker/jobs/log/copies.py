@@ -30,7 +30,8 @@ class LogCopy:
 
 
 def find_log_copy(found: FoundJob) -> LogCopy:
-    """Return the best copy of the output of a job whose master container cannot be read. Raises if there is none.
+    """Return the best copy of the output of a job whose master container cannot be read. Raises HvdockerError if there
+    is none.
 
     The order of preference is: the whole output on the controller, ranks' log files on hosts, ranks' log files that
     were fetched to the controller."""

@@ -38,10 +38,10 @@ _STAMPED = re.compile(rb"((\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.\d+)?)Z ")
 class LogReader:
     """Reads the log of a container.
 
-    `link` is the current link; when it breaks, `reopen` returns a new one. Without `reopen` a broken link is an
-    error. `runs` returns whether the job still runs. `tail` (a number of last lines) and `since` (a Unix time) say
-    where reading begins. `_recent` counts the pieces of the last seconds, by second; `_older` has the hashes of
-    earlier pieces. `_newest` is the newest time stamp. `_known` counts the pieces that are expected once more."""
+    `link` is the current link; when it breaks, `reopen` returns a new one. Without `reopen` a broken link raises
+    HostUnreachable. `runs` returns whether the job still runs. `tail` (a number of last lines) and `since` (a Unix
+    time) say where reading begins. `_recent` counts the pieces of the last seconds, by second; `_older` has the hashes
+    of earlier pieces. `_newest` is the newest time stamp. `_known` counts the pieces that are expected once more."""
 
     link: HostLink
     container: str
@@ -118,8 +118,8 @@ class LogReader:
         return {"since": int(oldest.replace(tzinfo=timezone.utc).timestamp())}
 
     def _remember(self, second: bytes, piece: bytes) -> None:
-        """Remember a piece by the second of its time stamp. A stream that is reopened begins with that second
-        again, and the piece is skipped."""
+        """Remember a piece by `second`, its time stamp without fractions. A stream that is reopened begins with that
+        second again, and the piece is skipped."""
         is_new = second not in self._recent
         self._recent.setdefault(second, Counter())[piece] += 1
         for old in sorted(self._recent)[:-_SECONDS_BACK] if is_new else ():

@@ -76,9 +76,9 @@ class _Period:
 
 
 def parse_code(answer: bytes, running: Collection[str]) -> HostCode | None:
-    """Parse the output of the command from `list_code`, after its gzip is undone: return the files that jobs left, by
-    job. `running` are the ids of the jobs that run now. Return None if the answer is incomplete. An empty answer (no
-    such cluster) means no files."""
+    """Parse `answer`, the output of the command from `list_code`, after its gzip is undone: return the files that jobs
+    left, by job. `running` are the ids of the jobs that run now. Return None if the answer is incomplete. An empty
+    answer (no such cluster) means no files."""
     if not answer:
         return HostCode()
     *sections, last = answer.split(b"\0")
@@ -98,8 +98,8 @@ def parse_code(answer: bytes, running: Collection[str]) -> HostCode | None:
 
 def _changed(index: bytes, pending: bytes, code: bytes) -> Iterator[CodeFile]:
     """Yield the files in the code folder that are not as the last sync left them: jobs wrote them. The arguments are
-    sections of the answer to `list_code`: the index of the last sync, the rows of interrupted syncs, and the files as
-    they are now."""
+    sections of what `list_code` printed: `index` is the index of the last sync, `pending` has the rows of interrupted
+    syncs, `code` the files as they are now."""
     synced = parse_listing(index.partition(b"\n")[2].partition(b"\n")[2])
     unfinished = {str(row[0]): row for line in pending.splitlines() for row in parse_rows(line)}
     for path, look in parse_listing(code).items():
@@ -110,7 +110,8 @@ def _changed(index: bytes, pending: bytes, code: bytes) -> Iterator[CodeFile]:
 def _is_of_sync(look: bytes, row: list[object] | None) -> bool:
     """Return whether an interrupted sync wrote the file, so that it is no job's work: it has the size and time that the
     sync gives it, or is a symlink where the sync writes one. `row` is the file's row in the list of what that sync was
-    about to write, None if it has none. `look` is as in CodeFile."""
+    about to write, None if it has none. `look` has the file's mode, size and times, as text
+    `MODE/SIZE/MODIFIED/CHANGED`."""
     if row is None:
         return False
     mode, size, modified, _ = (*look.split(b"/"), b"", b"", b"", b"")[:4]
@@ -144,8 +145,8 @@ def _with_own_names(files: list[CodeFile]) -> Iterator[CodeFile]:
 
 
 def _periods(listing: Mapping[str, bytes], running: Collection[str]) -> list[_Period]:
-    """Return when each job ran, ordered by start. `listing` has the files of all job folders: `look` (as in CodeFile)
-    by path, which begins with the job id. `running` are the ids of the jobs that run now.
+    """Return when each job ran, ordered by start. `listing` has the files of all job folders: a text
+    `MODE/SIZE/MODIFIED/CHANGED` by path, which begins with the job id. `running` are the ids of the jobs that run now.
 
     A job's period goes from the time of its oldest file to that of its newest. The newest is written at the end, when
     rank wrappers record how their ranks ended."""
@@ -160,7 +161,8 @@ def _periods(listing: Mapping[str, bytes], running: Collection[str]) -> list[_Pe
 
 def _job_of(time: bytes, periods: list[_Period]) -> str:
     """Return the job to which a file belongs that was last changed at `time`: the newest job that ran then, else the
-    newest that had begun before, else the newest of all. NO_JOB if there are no jobs."""
+    newest that had begun before, else the newest of all. NO_JOB if there are no jobs. `periods` says when each job
+    ran."""
     within = [period for period in periods if period.contains(time)]
     begun = [period for period in periods if period.start <= time]
     chosen = within or begun or periods

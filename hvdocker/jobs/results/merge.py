@@ -213,8 +213,9 @@ def _read_manifest(folder: Path, job: str) -> dict[str, Origin]:
 
 
 def _origin(name: str, told: str | list[str]) -> Origin:
-    """Return the origin (host and name there) of the file `name`, from its entry `told` in a manifest (see
-    `_read_manifest`). An entry of an earlier version of hvdocker has only the host; then the name there is `name`."""
+    """Return the origin of the file `name`, from its entry `told` in a manifest (the file that lists what was fetched
+    into a folder): the host and the name there. An entry of an earlier version of hvdocker has only the host; then the
+    name there is `name`."""
     return (told, name) if isinstance(told, str) else (told[0], told[1])
 
 

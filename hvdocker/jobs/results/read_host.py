@@ -202,8 +202,9 @@ class _Code(_Part):
 
     def unread_paths(self, place: Path, came: Unpacked) -> list[str]:
         """Return the paths of files that did not arrive though they still exist on the host, and of the closed folders.
-        A file that a running job removed since it was listed is not missing. Raises the error in `came` if all files
-        arrived but not with all their content."""
+        A file that a running job removed since it was listed is not missing. `place` is the staging folder with the
+        files that arrived, `came` the result of unpacking. Raises the error in `came` if all files arrived but not with
+        all their content."""
         expected = [file.source for file in self.source.code if not file.is_closed]
         missing = [path for path in expected if not os.path.lexists(place / self.rename(path))]
         if not missing:

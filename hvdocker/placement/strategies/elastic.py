@@ -14,11 +14,13 @@ from hvdocker.protocol.placement import Placement
 
 
 def place_most(request: SlotRequest, offers: Sequence[Offer], links: Links = NO_LINKS) -> Placement:
-    """Return the placement of an elastic request on as many slots as possible. Other requests are placed as `place`
-    does.
+    """Return the placement of an elastic request on as many slots as possible. A request that is not elastic gets the
+    slots that it asks for.
 
-    The upper limit is `max_np`, else `np`, else all free slots. `offers` and `links` are those of `place`. Raise
-    NotEnoughSlots if not even `min_np` slots can be placed."""
+    The upper limit is `max_np`, else `np`, else all free slots. `offers` are the free and held slots of each host, in
+    inventory order. `links` are the measured speeds of pairs of hosts in bits per second: of hosts that are otherwise
+    equally good, those with the fastest network between them are chosen. Raise NotEnoughSlots if not even `min_np`
+    slots can be placed."""
     if request.elastic is None:
         return place(request, offers, links)
     # Only eligible slots count, so `most` slots are free. A smaller number is tried only if the strategy needs

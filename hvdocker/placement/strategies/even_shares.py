@@ -39,8 +39,8 @@ def balanced(np: int, rooms: Sequence[FreeSlots], links: Links) -> list[ChosenSl
     are not possible.
 
     Of the hosts with enough free slots, those with the fewest are preferred. `rooms` are the hosts with their eligible
-    free slots. `links` are the measured speeds of pairs of hosts, by which `choose` selects among hosts of the same
-    size."""
+    free slots. `links` are the measured speeds of pairs of hosts in bits per second: of hosts of the same size, those
+    with the fastest network between them are chosen."""
     for hosts in range(1, min(np, len(rooms)) + 1):
         share, rest = divmod(np, hosts)
         if rest:

@@ -33,8 +33,8 @@ class RunnerUp:
 class Explanation:
     """The chosen placement (`winner`) and its alternatives (`runners_up`, best first).
 
-    `merits` has the winner's value for each criterion of the strategy. `impossible` names the alternatives that
-    cannot be placed, such as `without b`."""
+    `strategy` is the name of the strategy. `merits` has the winner's value by criterion, as text. `impossible` names
+    the alternatives that cannot be placed, such as `without b`."""
 
     strategy: str
     winner: Placement
@@ -47,8 +47,9 @@ def explain(request: SlotRequest, offers: Sequence[Offer], links: Links = NO_LIN
     """Return the placement of the request and its alternatives, for `--explain`.
 
     Each alternative leaves out one host of the chosen placement, or uses another strategy. They use the same kind of
-    slots (GPUs or not) as the chosen placement. `offers` and `links` are those of `place`. Raise NotEnoughSlots or
-    UsageProblem if the request itself cannot be placed."""
+    slots (GPUs or not) as the chosen placement. `offers` are the free and held slots of each host, in inventory order.
+    `links` are the measured speeds of pairs of hosts in bits per second, by which hosts that are otherwise equally good
+    are chosen. Raise NotEnoughSlots or UsageProblem if the request itself cannot be placed."""
     winner = place(request, offers, links)
     strategy = "exact" if request.exact else request.strategy
     judge = PlacementScorer(strategy, request, offers, links)

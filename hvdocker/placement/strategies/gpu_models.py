@@ -46,8 +46,8 @@ def host_kinds(rooms: Sequence[FreeSlots]) -> list[HostKind]:
 
 
 def fewest_models(kinds: Sequence[HostKind], demand: Demand) -> list[frozenset[str]]:
-    """Return the smallest sets of GPU models that can meet the demand; all of them have the same size. `kinds` are the
-    groups of hosts from `host_kinds`.
+    """Return the smallest sets of GPU models that can meet the demand; all of them have the same size. `kinds` are
+    groups of hosts with the same number of free slots of each GPU model (from `host_kinds`).
 
     After MAX_TRIALS trials, return the sets found so far. If there are none yet, return one set that may not be the
     smallest."""
@@ -67,9 +67,10 @@ def fewest_models(kinds: Sequence[HostKind], demand: Demand) -> list[frozenset[s
 
 
 def _leave_out_models(models: Sequence[str], kinds: Sequence[HostKind], demand: Demand) -> frozenset[str]:
-    """`models` are all GPU models, `kinds` the groups of hosts from `host_kinds`. Return a small set of these models
-    that meets the demand, but is perhaps not the smallest. Used if trying all sets takes too long. One model after the
-    other is left out, rarest first, if the demand is still met without it."""
+    """`models` are all GPU models, `kinds` are groups of hosts with the same number of free slots of each model (from
+    `host_kinds`). Return a small set of these models that meets the demand, but is perhaps not the smallest. Used if
+    trying all sets takes too long. One model after the other is left out, rarest first, if the demand is still met
+    without it."""
     many = Counter(dict.fromkeys(models, 0))
     for kind in kinds:
         many.update({model: count * kind.hosts for model, count in kind.counts})

@@ -49,9 +49,9 @@ def _choices_of_size(state: _State, group: tuple[int, int, int], sums: Sequence[
     it.
 
     `state` is the number of hosts still to choose and the number of slots that may still be lost. Slots are lost by
-    choosing smaller hosts instead of the largest ones. `group` is the size as in `_groups`, and `sums[n]` is the
-    number of slots of the n largest hosts. Numbers with which more slots are lost than the state allows are left
-    out."""
+    choosing smaller hosts instead of the largest ones. `group` is the size, the index of its first host (hosts are
+    sorted, the largest first), and the number of such hosts. `sums[n]` is the number of slots of the n largest hosts.
+    Numbers with which more slots are lost than the state allows are left out."""
     hosts, slack = state
     size, first, many = group
     after = first + many
@@ -75,11 +75,13 @@ def _largest_first(
     layers: Sequence[set[_State]],
     sums: Sequence[int],
 ) -> list[int]:
-    """Return the sizes of the hosts on the way from the search state `start` to `end` (see `_choices_of_size`) that
-    takes the most hosts of the largest sizes.
+    """Return the sizes of the hosts on the way from the search state `start` to `end` that takes the most hosts of the
+    largest sizes.
 
-    `groups` are the sizes from `_groups`. `layers` are the states that can be reached before each group, and after the
-    last group. `sums[n]` is the number of slots of the n largest hosts."""
+    A state is the number of hosts still to choose and the number of slots that may still be lost. `groups` has a tuple
+    for each size, the largest first: the size, the index of its first host, and the number of such hosts. `layers` are
+    the states that can be reached before each group, and after the last group. `sums[n]` is the number of slots of the
+    n largest hosts."""
     leading = [{end}]
     for group, layer in zip(reversed(groups), reversed(layers[:-1]), strict=True):
         goals = leading[-1]

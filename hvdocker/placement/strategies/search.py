@@ -104,7 +104,8 @@ def _with_host(
     sizes in the order of `node.needs`.
 
     `rest` is the bit mask of the hosts after `host` that may still be chosen. Hosts of a size of which enough are
-    chosen are removed from it. `is_tied` is that of the new node."""
+    chosen are removed from it. `is_tied` says that the chosen hosts, `host` included, equal the first hosts of the
+    search's `bound`."""
     bit = 1 << host
     is_odd = bool(field.odd & bit)
     size = field.odd_size if is_odd else next(size for size in sizes if field.whole[size] & bit)

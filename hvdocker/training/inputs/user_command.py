@@ -26,8 +26,8 @@ class UserCommand:
     is_script: bool = False
 
     def refuse_unsent_script(self, sent: Container[str]) -> None:
-        """Raise if the script is not among `sent`, the paths (relative to `source`) that are sent to the hosts. Do
-        nothing if the command is no script."""
+        """Raise UsageProblem if the script is not among `sent`, the paths (relative to `source`) that are sent to the
+        hosts. Do nothing if the command is no script."""
         if self.is_script and self.display_name not in sent:
             raise UsageProblem(
                 f"the script {self.display_name} is not sent to the hosts",

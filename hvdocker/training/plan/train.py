@@ -80,8 +80,8 @@ def _capsule_steps(files: CapsuleFiles, folders: Mapping[str, str]) -> Iterator[
     """Yield the steps that write the capsule and the patch (`files`) into the job's folder on each host. `folders` has
     the path of that folder by host.
 
-    If the plan is printed as a shell script, the script fills in values from the caller's environment (see
-    WriteJobFile). Values that are hidden in the capsule are not filled in."""
+    If the plan is printed as a shell script, the script fills in values from the caller's environment. Values that are
+    hidden in the capsule are not filled in."""
     capsule = files.capsule
     shown = tuple(name for name in capsule.env_from_caller if name not in capsule.hidden())
     for name, folder in folders.items():
@@ -133,8 +133,8 @@ def check_workers(
 
 
 def usable_host_plans(placed: Mapping[str, HostPlan], state: ClusterState, job: str) -> dict[str, HostPlan]:
-    """Return the host plans of hosts on which a job that lost its head can be placed again. `job` is the id of this
-    job.
+    """Return those of the host plans in `placed` (by host) on whose hosts a job that lost its head can be placed again.
+    `job` is the id of this job.
 
     The worker of such a host runs. The host has no earlier master of the job, whose container name would clash with
     that of the new master."""

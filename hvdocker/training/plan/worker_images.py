@@ -29,7 +29,8 @@ from hvdocker.plan.plan import CONTROLLER, Plan, Step, plan_of
 class RequirementsLayer:
     """An image layer with the requirements of a job, on top of the cluster's image.
 
-    `base` is the content hash of the cluster's image. `key` identifies the combination of both."""
+    `base` is the content hash of the cluster's image. `key` is a hash of the requirements and of `base`; the name of
+    the image with the layer contains it."""
 
     requirements: Requirements
     base: str
@@ -48,7 +49,8 @@ def requirements_layer(
 ) -> RequirementsLayer:
     """Return the layer with `requirements` on top of the cluster's image, as the job's `hosts` have that image.
 
-    Raises if none of these hosts has the cluster's image, or if they have different builds of it."""
+    Raises HvdockerError if none of these hosts has the cluster's image, and HostUnfit if they have different builds of
+    it."""
     contents = {name: seen.content for name in hosts if (seen := state.hosts[name].image)}
     if not contents:
         raise HvdockerError(
@@ -124,7 +126,8 @@ def _shipper(
     state: ClusterState, hosts: Sequence[str], layer: RequirementsLayer, seen: Mapping[str, ImageSeen]
 ) -> str | None:
     """Return the host (or CONTROLLER) that ships the layer's image to the others. Return None if no machine has the
-    image. `hosts` (of the job, the head first) and `seen` are as in `plan_with_requirements`.
+    image. `hosts` are those of the job, the head first. `seen` has the layer's image by host, with the key CONTROLLER
+    for the controller; machines that lack the image are not in it.
 
     A host whose worker runs the image is preferred, so that this worker need not be replaced."""
     workers = state.workers()
@@ -168,7 +171,8 @@ def plan_without_requirements(
     maker: Maker,
 ) -> Plan:
     """Return the plan that gives the workers of a job without requirements the same image. `hosts` are the hosts of the
-    job; `placed` and `maker` are as in `plan_with_requirements`.
+    job; `placed` has the host plans by host; `maker` (the owner and the version of hvdocker) goes into the labels of
+    new workers.
 
     `contents` has, by host, a text that identifies the image which the worker runs. If all are equal, the plan is
     empty, even if that image has the requirements of an earlier job. If only some workers have such requirements, these

@@ -102,7 +102,8 @@ def open_session(transport: Transport, timeout_s: float = OPEN_TIMEOUT_S) -> Hos
 
 def open_unix_channel(transport: Transport, path: str, timeout_s: float = OPEN_TIMEOUT_S) -> HostChannel:
     """Open a channel to the Unix socket `path` on the host. Raise ChannelException if the server refuses: forwarding is
-    denied, or there is no such socket. `timeout_s` and the other errors are as in `open_session`."""
+    denied, or there is no such socket. Raise SSHException if it does not answer within `timeout_s`, and the
+    connection's error if the connection is closed."""
     return _open_channel(transport, STREAMLOCAL, _streamlocal_details(path), timeout_s)
 
 

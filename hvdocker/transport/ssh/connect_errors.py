@@ -62,7 +62,7 @@ class Hop:
 @dataclass(frozen=True)
 class _ConnectFailure:
     """What a failed connection means: the message `what`, and the suggested `fix`. `stage` is the phase that failed,
-    one of those that HostUnreachable lists, such as `login`."""
+    `resolves` (name lookup), `answers` (TCP port), `hostkey` or `login`."""
 
     stage: str
     what: str

@@ -102,8 +102,8 @@ def _begun_mark(mark: bytes, data: bytes) -> int:
 
 
 def _after_start(frame: Frame, incoming: Iterator[bytes]) -> bytes:
-    """Read chunks up to the first mark of the frame and return the bytes that came after it in the last chunk read.
-    Raise FrameError if the mark does not come."""
+    """Read chunks of `incoming`, the bytes that the host sends, up to the first mark of the frame and return the bytes
+    that came after it in the last chunk read. Raise FrameError if the mark does not come."""
     noise = b""
     for chunk in incoming:
         noise += chunk
@@ -122,7 +122,8 @@ def login_shell_line(script: str) -> bytes:
 
 
 def _new_environment_line(script: str) -> bytes:
-    """Return a line like that of `login_shell_line`, whose script sees only the variables of `_KEPT_VARIABLES`."""
+    """Return a line that makes every common login shell run `script` in `sh` unchanged, with only the environment
+    variables in `_KEPT_VARIABLES`."""
     # A variable that is not set must stay so: `${NAME+word}` is nothing then, also under `set -u`.
     kept = " ".join(f'${{{name}+"{name}=${name}"}}' for name in _KEPT_VARIABLES)
     return f"exec sh -c 'exec env -i {kept} sh -c \"$(printf %b \"$1\")\"' sh '{_encoded(script)}'".encode()

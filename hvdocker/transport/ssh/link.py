@@ -111,8 +111,9 @@ class SshLink:
     def _started(
         self, command: Command, stdin: Iterable[bytes] | None, silence_s: float | None
     ) -> Iterator[RemoteCommand]:
-        """Start a command, and close its channel after the `with` block. A command that prints nothing on standard
-        output for `silence_s` raises CommandTimeout (None: no limit)."""
+        """Start a command, and close its channel after the `with` block. `stdin` are the bytes of its standard input;
+        None means empty input. A command that prints nothing on standard output for `silence_s` raises CommandTimeout
+        (None: no limit)."""
         frame = _new_frame()
         channel = self._exec(frame.line(command), silence_s)
         try:
@@ -128,7 +129,8 @@ class SshLink:
 
     def _end(self, command: Command, running: RemoteCommand) -> int:
         """Return the exit code of a command whose output was read to its end. Raise HostUnreachable if the connection
-        was lost, and what `_raise_if_not_run` raises if the output is not complete."""
+        was lost, HostUnfit if the login shell did not run the command, and HvdockerError if its output was cut off
+        although it succeeded."""
         code = running.finish()
         if code == -1 and (running.is_lost or not self._transport.is_active()):
             raise connection_lost(self.name, "a command was cut off", EOFError("the connection closed"))

@@ -19,7 +19,8 @@ _PACKET = (1 << 15) - 64
 
 
 class RemoteCommand:
-    """A command that was started on `channel` with the line of `frame`. Read `output` to its end, then call `finish`.
+    """A command that was started on `channel` with a line that prints the marks of `frame` before and after its output.
+    Read `output` to its end, then call `finish`.
 
     `missing` is the FrameError of an output that ended without a mark; None before the end, and if both marks came."""
 

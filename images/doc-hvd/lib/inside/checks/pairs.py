@@ -51,11 +51,12 @@ class ProbeSource:
 
 
 def main(text: str) -> int:
-    """Run `check pairs`; always return 0. `text` is JSON: {address, timeout_s, peers: [{name, address, token, tcp,
-    udp, ssh: {port, login} or null}]}. The first `address` is the training address of this host, `timeout_s` the limit
-    of a connection or answer. `tcp` (a list) and `udp` are the ports that `check listen` opened on the peer. `ssh` has
-    the port of the peer's sshd; `login` says whether to try a login too. Prints JSON that maps the name of each peer
-    to the result of `probe_peer`, with the round trip time as `trip_s`."""
+    """Run `check pairs`; always return 0. `text` is JSON: {address, timeout_s, peers: [{name, address, token, tcp, udp,
+    ssh: {port, login} or null}]}. The first `address` is the training address of this host, `timeout_s` the limit of a
+    connection or answer. `tcp` (a list) and `udp` are the ports that `check listen` opened on the peer. `ssh` has the
+    port of the peer's sshd; `login` says whether to try a login too. Prints JSON that maps the name of each peer to
+    {ssh, tcp, mtu, trip_s}: what was found on its SSH port and TCP ports, the path MTU, and the round trip in
+    seconds."""
     order = json.loads(text)
     start, peers = ProbeSource(order), order["peers"]
     with ThreadPoolExecutor(AT_ONCE) as pool:
@@ -69,11 +70,12 @@ def main(text: str) -> int:
 
 
 def probe_peer(start: ProbeSource, peer: Json) -> Json:
-    """Probe one peer (an item of `peers`, see `main`) from `start`, the local end, all in parallel: the SSH port of its
-    worker, the TCP ports of its `check listen`, and the path MTU. Returns {ssh: a problem, tcp: [{port, problem}],
-    mtu}. A problem is from `problem`; None means success, or that `ssh` was not asked for. `mtu` is the result of
-    `path_mtu` with the own interface's MTU as `link`. If the path MTU was not found, `mtu` also has the result of
-    `bulk_error` as `bulk`."""
+    """Probe one peer, {name, address, token, tcp, udp, ssh} as in the argument of `check pairs`, from `start`, the
+    local end, all in parallel: the SSH port of its worker, the TCP ports of its `check listen`, and the path MTU.
+    Returns {ssh: a problem, tcp: [{port, problem}], mtu}. A problem is {kind, words}; None means success, or that `ssh`
+    was not asked for. `mtu` is {link: the MTU of the own interface, passed: the largest packet that arrived, told: the
+    path MTU that the kernel believes}. If the path MTU was not found, it has `error`, `number` (the errno) and `bulk`
+    (why full packets over TCP failed, or None) in place of the last two."""
     with ThreadPoolExecutor(2 + len(peer["tcp"])) as pool:
         ssh = pool.submit(ssh_error, start, peer) if peer["ssh"] else None
         ports = {port: pool.submit(port_error, start, peer, port) for port in peer["tcp"]}
@@ -96,8 +98,8 @@ def problem(kind: str, words: str) -> Json:
 
 
 def os_error_problem(error: OSError, timeout_s: float) -> Json:
-    """Return the error of a failed connection as a problem (see `problem`). `timeout_s` is the limit that the message
-    of a timeout names. An errno that is not in PROBLEM_KINDS has the kind `other`."""
+    """Return the error of a failed connection as a problem, {kind, words}. `timeout_s` is the limit that the message of
+    a timeout names. An errno that is not in PROBLEM_KINDS has the kind `other`."""
     if isinstance(error, TimeoutError):
         return problem("timeout", f"timed out after {timeout_s:g} s")
     number = error.errno or 0
@@ -105,9 +107,9 @@ def os_error_problem(error: OSError, timeout_s: float) -> Json:
 
 
 def port_error(start: ProbeSource, peer: Json, port: int) -> Json | None:
-    """Return None if `check listen` of the peer sends a greeting back on this TCP port. Otherwise return the problem:
-    no connection, no answer in time, or another program that answers. `start` is the local end; `peer` is an item of
-    `peers` (see `main`)."""
+    """Return None if `check listen` of the peer sends a greeting back on this TCP port. Otherwise return the problem,
+    {kind, words}: no connection, no answer in time, or another program that answers. `start` is the local end; `peer`
+    has the `address` and `token` of the peer."""
     hello = b"hello"
     try:
         with start.dial(peer["address"], port, f"{peer['token']} echo\n".encode() + hello) as line:
@@ -122,8 +124,8 @@ def port_error(start: ProbeSource, peer: Json, port: int) -> Json | None:
 
 def ssh_error(start: ProbeSource, peer: Json) -> Json | None:
     """Return None if the SSH port of the peer's worker sends a banner and, if `login` of `peer["ssh"]` is true, also
-    accepts a login. Otherwise return the problem. `start` is the local end; `peer` is an item of `peers` (see
-    `main`)."""
+    accepts a login. Otherwise return the problem, {kind, words}. `start` is the local end; `peer` has the `name` and
+    `address` of the peer, and `ssh`: {port, login}."""
     try:
         with start.dial(peer["address"], peer["ssh"]["port"]) as line:
             said = line.recv(4, socket.MSG_WAITALL)
@@ -136,15 +138,15 @@ def ssh_error(start: ProbeSource, peer: Json) -> Json | None:
 
 
 def first_open_port(found: Json) -> int | None:
-    """Return the first TCP port of a peer that answered, or None if none did. `found` is the result of
-    `probe_peer`."""
+    """Return the first TCP port of a peer that answered, or None if none did. `found["tcp"]` has {port, problem} for
+    each port; the problem is None if the port answered."""
     return next((one["port"] for one in found["tcp"] if one["problem"] is None), None)
 
 
 def round_trip_s(start: ProbeSource, peer: Json, found: Json) -> float | None:
-    """Return the shortest of several round trips of one byte from `start`, the local end, to `peer` (an item of
-    `peers`, see `main`), in seconds. None if no port of the peer is open or the connection fails. `found` is the result
-    of `probe_peer`, which says which port is open."""
+    """Return the shortest of several round trips of one byte from `start`, the local end, to `peer` (its `address` and
+    `token`), in seconds. None if no port of the peer is open or the connection fails. `found["tcp"]` has {port,
+    problem} for each port of the peer, and so says which is open."""
     port = first_open_port(found)
     if port is None:
         return None
@@ -163,10 +165,10 @@ def round_trip_s(start: ProbeSource, peer: Json, found: Json) -> float | None:
 
 
 def bulk_error(start: ProbeSource, peer: Json, found: Json) -> str | None:
-    """Send BULK_BYTES over TCP, in full packets, from `start`, the local end, to `peer` (an item of `peers`, see
-    `main`). Return None if all arrive, else the reason why not. This replaces the MTU probe if datagrams get no answer,
-    for example because UDP is blocked. Returns None too if no port of the peer is open. `found` is the result of
-    `probe_peer`."""
+    """Send BULK_BYTES over TCP, in full packets, from `start`, the local end, to `peer` (its `address` and `token`).
+    Return None if all arrive, else the reason why not. This replaces the MTU probe if datagrams get no answer, for
+    example because UDP is blocked. Returns None too if no port of the peer is open. `found["tcp"]` has {port, problem}
+    for each port of the peer, and so says which is open."""
     port = first_open_port(found)
     if port is None:
         return None
@@ -181,9 +183,10 @@ def bulk_error(start: ProbeSource, peer: Json, found: Json) -> str | None:
 
 
 def bandwidth(text: str) -> int:
-    """Run `check bandwidth`, which sends as much as possible to one peer; always return 0. `text` is JSON: {address
-    and timeout_s as in `main`, seconds: how long to send, peer: an item of `peers` as in `main`}. Prints {bytes,
-    seconds} as counted by the peer, or {error} if the peer cannot be reached."""
+    """Run `check bandwidth`, which sends as much as possible to one peer; always return 0. `text` is JSON: {address:
+    the training address of this host, timeout_s: the limit of a connection or answer, seconds: how long to send, peer:
+    {address, token, tcp: the ports of its `check listen`}}. Prints {bytes, seconds} as counted by the peer, or {error}
+    if the peer cannot be reached."""
     order = json.loads(text)
     start, peer, seconds = ProbeSource(order), order["peer"], order["seconds"]
     found = {"tcp": [{"port": port, "problem": port_error(start, peer, port)} for port in peer["tcp"][:1]]}
@@ -199,9 +202,9 @@ def bandwidth(text: str) -> int:
 
 
 def send_for(start: ProbeSource, peer: Json, port: int, seconds: float) -> Json:
-    """Send as much as one TCP connection from `start` (the local end) to `peer` takes within `seconds`; return {bytes,
-    seconds} as counted by the peer. `port` is a port of the peer's `check listen`. Raises OSError if the connection
-    fails, ValueError if the peer's answer is no JSON object."""
+    """Send as much as one TCP connection from `start` (the local end) to `peer` (its `address` and `token`) takes
+    within `seconds`; return {bytes, seconds} as counted by the peer. `port` is a port of the peer's `check listen`.
+    Raises OSError if the connection fails, ValueError if the peer's answer is no JSON object."""
     data = memoryview(bytes(1 << 20))
     with start.dial(peer["address"], port, f"{peer['token']} sink {seconds:g}\n".encode()) as line:
         deadline = time.monotonic() + seconds

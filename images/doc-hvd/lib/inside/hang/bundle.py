@@ -33,8 +33,9 @@ def start_collecting(loop: Loop, layout: Layout, job: str, head: str, hosts: Col
 
 
 def parse_answers(outputs: Mapping[str, bytes]) -> Answers:
-    """Return the parsed JSON that `bin/stacks` printed on each host (see `stacks.collect_stacks`), by host. `outputs`
-    maps the host to the printed bytes. A host that gave no valid answer maps to None."""
+    """Return, by host, the parsed JSON that `bin/stacks` printed there: {host, ranks: the stacks of each rank, gpus:
+    nvidia-smi's output}. `outputs` maps the host to the printed bytes. A host that gave no valid answer maps to
+    None."""
     return {host: parse_answer(output) for host, output in outputs.items()}
 
 
@@ -48,8 +49,8 @@ def parse_answer(output: bytes) -> Mapping[str, Any] | None:  # Any: JSON
 
 def rank_stacks(living: Sequence[tuple[int, str]], answers: Answers) -> list[RankStack]:
     """Return one RankStack for every rank in `living`, which has the number and the host of each running rank.
-    `answers` is from `parse_answers`. If a rank has no stack, for example because its host did not answer, the field
-    `trouble` of its RankStack says why."""
+    `answers` has, by host, the parsed output of `bin/stacks` (from `parse_answers`). If a rank has no stack, for
+    example because its host did not answer, the field `trouble` of its RankStack says why."""
     return [rank_stack(rank, host, answers.get(host)) for rank, host in living]
 
 

@@ -44,9 +44,9 @@ class Stack(NamedTuple):
 
 
 def main(arguments: Sequence[str], run: Path = paths.RUN) -> int:
-    """Run `stacks JOB`: print the stacks of the job's ranks in this container as JSON (see `collect_stacks`), with
-    secrets masked. Return 0, or 2 for wrong arguments, or 1 if job.json or a secret cannot be read. `run` is the
-    folder /run/hvdocker."""
+    """Run `stacks JOB`: print the stacks of the job's ranks in this container as JSON, with secrets masked: {host,
+    ranks: the stacks of each rank, gpus: nvidia-smi's output}. Return 0, or 2 for wrong arguments, or 1 if job.json or
+    a secret cannot be read. `run` is the folder /run/hvdocker."""
     if len(arguments) != 1:
         print("usage: stacks JOB", file=sys.stderr)
         return 2
@@ -71,9 +71,9 @@ def masked(text: str, words: Sequence[bytes]) -> str:
 
 
 def collect_stacks(job: Job, run: Path = paths.RUN) -> dict[str, Any]:  # Any: JSON
-    """Return {host, ranks, gpus}: the name of this host, an entry with the stacks of each rank of the job in this
-    container (see `rank_answer`), and nvidia-smi's output about its GPUs. `run` is the folder /run/hvdocker. Values
-    are `Any` because they become JSON."""
+    """Return {host, ranks, gpus}: the name of this host, {rank, pid, how, text} with the stacks of each rank of the job
+    in this container, and nvidia-smi's output about its GPUs. `run` is the folder /run/hvdocker. Values are `Any`
+    because they become JSON."""
     path = read_image_env(run / paths.IMAGE_ENV.name).get("PATH") or os.environ.get("PATH", os.defpath)
     spy, smi = shutil.which("py-spy", path=path), shutil.which("nvidia-smi", path=path)
     members = {entry: session_and_descendants(entry.pid) for entry in rank_registry.registered_ranks(job.name, run)}

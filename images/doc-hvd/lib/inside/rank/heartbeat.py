@@ -39,9 +39,9 @@ class Heartbeat:
         return max(0, int((self._look_at - self._clock()) * 1000) + 1)
 
     def tick(self) -> None:
-        """Send the heartbeat if it is due and an output stream is free for it: the stream has nothing left to write
-        and is between two lines. After a whole interval of delay, the stream may be in the middle of a line. Otherwise
-        `tick` has to be called again (see `wait_ms`)."""
+        """Send the heartbeat if it is due and an output stream is free for it: the stream has nothing left to write and
+        is between two lines. After a whole interval of delay, the stream may be in the middle of a line. Otherwise
+        `tick` has to be called again, after `wait_ms` milliseconds."""
         now = self._clock()
         if now < self._due:
             return

@@ -16,7 +16,8 @@ MAX_MASKED = 4096
 
 def words_to_mask(values: Iterable[bytes]) -> tuple[bytes, ...]:
     """Return the byte strings to mask: the lines of every secret, stripped of blanks, in pieces of at most MAX_MASKED
-    bytes. `values` are the secrets. Lines that are too short are left out (see MIN_MASKED)."""
+    bytes. `values` are the secrets. Lines of fewer than MIN_MASKED bytes are left out; so are those of fewer than
+    MIN_MASKED_OF_MANY bytes, if the secret also has longer ones."""
     found: set[bytes] = set()
     for value in values:
         lines = [line.strip() for line in re.split(rb"[\r\n]+", value) if line.strip()]
