@@ -134,7 +134,8 @@ def _image(scene: CapsuleInputs, job: JobSpec) -> ImageUsed:
 
 
 def _content(session: Session, head: str, worker: ContainerSeen | None, named: ImageSeen | None) -> str:
-    """Return the content hash of the cluster's image, without added requirements. Return "" if it is unknown.
+    """Return the content hash of the cluster's image, that is, of the image on which the layer with the job's Python
+    requirements was built, if there is one. Return "" if it is unknown.
 
     `worker` is the worker on the host `head`, None if it is about to be replaced. `named` is the image that this host
     now has under the name of the cluster's image, None if it has none. The head's engine is asked only if these do not

@@ -109,8 +109,9 @@ class LogReader:
         return True
 
     def _start_arguments(self) -> dict[str, object]:
-        """Return the arguments of the engine's `logs` that say where to begin: some seconds back, or where `tail`
-        and `since` say if nothing was read yet."""
+        """Return the arguments of the engine's `logs` that say where to begin: some seconds before the last line
+        that was read, so that none is missed (lines that come twice are dropped later). If nothing was read yet, where
+        `tail` and `since` say."""
         if not self._recent:
             begin = {} if self.since is None else {"since": self.since}
             return {"tail": "all" if self.tail is None else self.tail, **begin}
