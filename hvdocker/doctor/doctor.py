@@ -26,6 +26,7 @@ from hvdocker.env import Env
 from hvdocker.errors import HvdockerError
 from hvdocker.events import Event
 from hvdocker.images.default_image import with_default_image
+from hvdocker.images.plan import plan_image
 from hvdocker.inventory.inventory import Inventory
 from hvdocker.inventory.locate import Located, cluster_flag, inventory_flag
 from hvdocker.observe.state import ClusterState, HostSeen
@@ -182,7 +183,19 @@ def _placed(inventory: Inventory, state: ClusterState) -> tuple[dict[str, HostPl
     _note(problems, "address", address_problems(placed), names)
     _note(problems, "cpu", cpu_problems(inventory, placed), names)
     _note(problems, "architecture", architecture_problems(placed), names)
+    # Hosts of two architectures cannot share any image, which the finding about them says.
+    if placed and not any("architecture" in found for found in problems.values()):
+        _note(problems, "image", _image_problems(inventory, state, placed), names)
     return placed, problems
+
+
+def _image_problems(inventory: Inventory, state: ClusterState, placed: Mapping[str, HostPlan]) -> list[HvdockerError]:
+    """Return why `up` could not bring the image to the hosts, such as that no engine has it. Empty if it could."""
+    try:
+        plan_image(inventory, state, placed)
+    except HvdockerError as error:
+        return [error]
+    return []
 
 
 def _note_ports(session: Session, state: ClusterState, placed: Mapping[str, HostPlan], problems: Problems) -> None:

@@ -142,8 +142,12 @@ def _cluster(case: JudgeInput) -> Iterator[Finding]:
         worker = seen.worker(case.host.name)
         whose = "held by its own worker" if worker and worker.is_running else "free"
         yield good("port", f"{case.place.port} {whose}")
-    yield judge_image(case.inventory, seen, case.words.push)
-    yield judge_worker(seen.worker(case.host.name), case.is_up, case.why_new, case.words.up)
+    if "image" in case.problems:
+        yield from (error_finding("image", error) for error in case.problems["image"])
+    else:
+        yield judge_image(case.inventory, seen, case.words.push)
+    stranger = case.health.engine.stranger if case.health.engine else None
+    yield judge_worker(seen.worker(case.host.name), case.is_up, case.why_new, case.words.up, stranger)
     if case.health.code:
         yield judge_code(case.health.code, case.words.retrain)
     yield from judge_leftovers(case.inventory, case.health, case.words.down, case.words.flag)

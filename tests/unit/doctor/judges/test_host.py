@@ -98,6 +98,19 @@ def test_workers_that_are_not_what_they_should_be() -> None:
     assert changed.mark.value == "warn" and "its settings changed" in changed.shown
 
 
+def test_a_container_of_somebody_else_that_has_the_name_of_the_worker() -> None:
+    engine = replace(HEALTHY.engine or EngineState(), stranger="hvdocker-lab-worker")
+    taken = judged(replace(HEALTHY, engine=engine, seen=host_seen("a")), is_up=False)
+    assert bad(taken) == {"worker"} and taken["worker"].fix
+    assert "docker rename hvdocker-lab-worker hvdocker-lab-worker-old" in taken["worker"].fix
+
+
+def test_a_lock_that_nobody_can_take() -> None:
+    error = HostUnfit("the host cannot be locked", lines=["a file"], fix="sudo rm -rf /tmp/hvdocker.lock")
+    found = judged(replace(HEALTHY, lock_error=error))
+    assert bad(found) == {"lock"} and found["lock"].fix == "sudo rm -rf /tmp/hvdocker.lock"
+
+
 def test_why_a_worker_would_be_replaced() -> None:
     state = state_of(host_with_worker(LAB, "a"), host_with_worker(LAB, "b", image_id=OTHER_IMAGE.id))
     assert why_replaced(LAB, state, host_plans(LAB, state), MAKER) == {"b": "the image changed"}
@@ -105,7 +118,7 @@ def test_why_a_worker_would_be_replaced() -> None:
 
 def test_code_that_was_edited_there() -> None:
     found = judged(replace(HEALTHY, code=CodeSeen("c" * 64, 3, ("train.py",))))
-    assert bad(found) == {"code"} and found["code"].evidence == ("train.py",)
+    assert found["code"].mark.value == "warn" and found["code"].evidence == ("train.py",)
     assert found["code"].fix == "bring the same code everywhere: hvdocker train -i x.yaml --checksum SCRIPT"
     cut = judged(replace(HEALTHY, code=CodeSeen("c" * 64, 3, is_unfinished=True)))
     assert cut["code"].mark.value == "warn"
