@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 import paramiko
 
-from hvdocker.errors import HostUnfit, HostUnreachable, HvdockerError
+from hvdocker.errors import FREE_IMAGES_FIX, HostUnfit, HostUnreachable, HvdockerError
 
 # Errnos of a lost connection. Every other errno is about files on the controller.
 _CONNECTION_LOST_ERRNOS = frozenset(
@@ -91,7 +91,7 @@ def _engine_error(error: Exception, name: str, what: str) -> HvdockerError:
             f"the disk is full: {what}",
             host=name,
             lines=[said],
-            fix="free some space: docker image prune && docker builder prune",
+            fix=FREE_IMAGES_FIX,
         )
     if "unknown device" in lowered and "nvidia" in lowered:
         return HostUnfit(

@@ -119,7 +119,8 @@ class EngineState:
     `backing` is the file system below the storage driver. `security` are names of security options such as
     "rootless". `root_dir` is the folder where it stores images. `containers` are those of all hvdocker clusters.
     `parts` are tags of images of which only some layers were sent, because the transfer did not finish. `stranger` is
-    the name of the cluster's worker if a container that is not of the cluster has it, else None."""
+    the name of the cluster's worker if a container that is not of the cluster has it, else None. `has_own_image`: it
+    has an image of hvdocker, of any name."""
 
     storage_driver: str = "?"
     backing: str = ""
@@ -131,6 +132,7 @@ class EngineState:
     containers: tuple[ContainerSeen, ...] = ()
     parts: tuple[str, ...] = ()
     stranger: str | None = None
+    has_own_image: bool = False
 
     def has(self, option: str) -> bool:
         return option in self.security

@@ -110,6 +110,7 @@ def see_engine(engine: APIClient, info: Mapping[str, Any], cluster: str) -> Engi
         containers=see_containers(engine),
         parts=_parts(engine),
         stranger=_stranger(engine, cluster),
+        has_own_image=bool(engine.images(filters={"label": [names.LABEL_IMAGE]})),
     )
 
 

@@ -118,7 +118,8 @@ def _judge_lock(holder: Holder, inventory_flag: str) -> Finding:
     if holder.is_stale:
         lines = [line, f"its last sign of life was {holder.age_s} s ago: the next run takes it over"]
         return warn("lock", "a lock was left behind", lines, status, release)
-    return warn("lock", "someone is at work there", [line], status, "wait for them")
+    wait = f"wait for them, or add --lock-wait 60; if that run is dead and its owner agrees: {release} --force"
+    return warn("lock", "someone is at work there", [line], status, wait)
 
 
 def _containers(inventory: Inventory, engine: EngineState) -> Iterator[str]:

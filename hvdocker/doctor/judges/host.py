@@ -20,6 +20,9 @@ from hvdocker.inventory.inventory import Host, Inventory
 from hvdocker.placement.host_plan import HostPlan
 from hvdocker.placement.scope_label import up_command
 
+# The layers and, while it is loaded, the archive of the largest layer: at most the whole image again.
+LOADING_FACTOR = 2.05
+
 
 @dataclass(frozen=True)
 class FixCommands:
@@ -114,10 +117,19 @@ def _machine(case: JudgeInput) -> Iterator[Finding]:
     cpus = judge_cpu(machine, slots)
     yield next((error_finding("cpu", error) for error in case.problems.get("cpu", ())), cpus)
     yield judge_clock(case.health.clock)
-    yield from judge_disks(machine, case.missing_image_bytes)
+    yield from judge_disks(machine, _bytes_to_load(case))
     yield from (error_finding("mounts", error) for error in case.problems.get("mounts", ()))
     if case.place and case.inventory.mounts and not case.problems.get("mounts"):
         yield good("mounts", "all there")
+
+
+def _bytes_to_load(case: JudgeInput) -> int:
+    """Return about how much disk the engine needs to load the image that it lacks. 0 if it has the image.
+
+    While a layer is loaded, its archive is on the disk too, and most of an image may be one layer. An engine that has
+    another image of ours may have most layers already."""
+    may_have_layers = case.health.engine is None or case.health.engine.has_own_image
+    return int(case.missing_image_bytes * (1 if may_have_layers else LOADING_FACTOR))
 
 
 def _gpu(case: JudgeInput) -> Iterator[Finding]:

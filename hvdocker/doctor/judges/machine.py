@@ -9,6 +9,7 @@ from hvdocker.cluster.plan.fitness import MIN_HOME_BYTES
 from hvdocker.doctor.facts.facts import ClockSeen, DiskSeen, MachineSeen
 from hvdocker.doctor.judges.finding import bad, good, unknown, warn
 from hvdocker.doctor.report import Finding
+from hvdocker.errors import FREE_IMAGES_FIX
 from hvdocker.inventory.inventory import Inventory
 from hvdocker.shell.command import Command
 from hvdocker.units import GIB, show_bytes, show_seconds
@@ -18,8 +19,6 @@ LITTLE_DISK = 10 * GIB
 LITTLE_SHARE = 0.1
 FEW_INODES = 10_000
 SLOW_CLOCK_S = 1.0
-# Removes only unused images and build caches. Stopped containers stay: they are ended jobs with their logs.
-PRUNE = "docker image prune && docker builder prune"
 
 
 def judge_memory(machine: MachineSeen, inventory: Inventory) -> Finding:
@@ -98,12 +97,12 @@ def _disk(disk: DiskSeen, needed_bytes: int, machine: MachineSeen) -> Finding:
     check = {"images": "images-disk", "home": "home-disk", "tmp": "tmp-disk"}.get(disk.what, "mount-disk")
     shown = f"{show_bytes(disk.free_bytes)} of {show_bytes(disk.total_bytes)} free"
     command, folder = Command(("df", "-h", disk.path)).line(), shlex.quote(disk.path)
-    fix = PRUNE if disk.what == "images" else f"free some space: du -xsh {folder}/* | sort -h"
+    fix = FREE_IMAGES_FIX if disk.what == "images" else f"free some space: du -xsh {folder}/* | sort -h"
     closed = [path for path in machine.unwritable if (path == "/tmp") is (disk.what == "tmp")]
     if closed and disk.what in ("home", "tmp"):
         return _unwritable(check, closed[0], machine)
     if disk.free_bytes < needed_bytes:
-        evidence = [f"the image takes {show_bytes(needed_bytes)}, and is not there yet"]
+        evidence = [f"the image takes about {show_bytes(needed_bytes)} while it is loaded, and is not there yet"]
         return bad(check, f"{shown} at {disk.path}", evidence, command, fix)
     if disk.what != "mount" and disk.free_bytes < MIN_HOME_BYTES:
         needed = f"{disk.path}: {shown}, at least {show_bytes(MIN_HOME_BYTES)} are needed"

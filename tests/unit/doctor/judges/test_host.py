@@ -90,6 +90,15 @@ def test_an_image_that_is_not_there_leaves_cells_open() -> None:
     assert bad(found) == {"images-disk"} and "shm" not in found
 
 
+def test_an_image_needs_room_for_its_largest_layer_twice_while_it_is_loaded() -> None:
+    """Unless the engine may have most of its layers: it has another image of ours."""
+    health = replace(HEALTHY, seen=host_seen("a", image=None), trial=None)
+    engine = replace(HEALTHY.engine or EngineState(), has_own_image=True)
+    free = next(disk.free_bytes for disk in machine("plain").disks if disk.what == "images")
+    for one, found in ((health, {"images-disk"}), (replace(health, engine=engine), set())):
+        assert bad(judged(one, is_up=False, missing_image_bytes=free // 2)) == found
+
+
 def test_workers_that_are_not_what_they_should_be() -> None:
     exited = judged(replace(HEALTHY, seen=host_with_worker(LAB, "a", state="exited")))
     assert bad(exited) == {"worker"} and exited["worker"].fix == "hvdocker up -i x.yaml"
