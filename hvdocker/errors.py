@@ -152,6 +152,10 @@ class PassphraseRequired(HostUnreachable):
         self.path = path
 
 
+class ChannelRefused(HostUnfit):
+    """The SSH server of the host allows fewer sessions on one connection than hvdocker needs (MaxSessions)."""
+
+
 class CommandTimeout(HvdockerError):
     """A command did not finish within its time limit. It may still be running on the host."""
 

@@ -15,7 +15,7 @@ from hvdocker.doctor.judges.gpu import judge_cuda, judge_gpus, judge_toolkit
 from hvdocker.doctor.judges.host_names import judge_names
 from hvdocker.doctor.judges.machine import judge_clock, judge_cpu, judge_disks, judge_fabric, judge_memory
 from hvdocker.doctor.report import Finding, HostReport, Mark
-from hvdocker.errors import HostUnreachable, HvdockerError
+from hvdocker.errors import ChannelRefused, HostUnreachable, HvdockerError
 from hvdocker.inventory.inventory import Host, Inventory
 from hvdocker.placement.host_plan import HostPlan
 from hvdocker.placement.scope_label import up_command
@@ -92,7 +92,10 @@ def judge_host(case: JudgeInput) -> HostReport:
 def _missing_fact(error: HvdockerError) -> Finding:
     """Return the finding for a fact that could not be gathered, because of `error`.
 
-    It is UNKNOWN, or BAD if the host became unreachable meanwhile."""
+    It is UNKNOWN, or BAD if the host became unreachable meanwhile, or if its SSH server refused a session, which it
+    would do in a training, too."""
+    if isinstance(error, ChannelRefused):
+        return error_finding("login", error)
     is_lost = isinstance(error, HostUnreachable)
     return error_finding("answers" if is_lost else "unseen", error, Mark.BAD if is_lost else Mark.UNKNOWN)
 
@@ -158,8 +161,11 @@ def _cluster(case: JudgeInput) -> Iterator[Finding]:
         yield from (error_finding("image", error) for error in case.problems["image"])
     else:
         yield judge_image(case.inventory, seen, case.words.push)
-    stranger = case.health.engine.stranger if case.health.engine else None
-    yield judge_worker(seen.worker(case.host.name), case.is_up, case.why_new, case.words.up, stranger)
+    if "worker" in case.problems:
+        yield from (error_finding("worker", error) for error in case.problems["worker"])
+    else:
+        stranger = case.health.engine.stranger if case.health.engine else None
+        yield judge_worker(seen.worker(case.host.name), case.is_up, case.why_new, case.words.up, stranger)
     if case.health.code:
         yield judge_code(case.health.code, case.words.retrain)
     yield from judge_leftovers(case.inventory, case.health, case.words.down, case.words.flag)

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from hvdocker.doctor.doctor import _placed
+from hvdocker.doctor.doctor import Problems, _note_owner, _placed
 from hvdocker.observe.state import ImageSeen
-from tests.unit.builders import ARM_ENGINE, IMAGE, host_seen, inventory, state_of
+from tests.unit.builders import ARM_ENGINE, IMAGE, MAKER, host_seen, host_with_worker, inventory, state_of
 
 
 @pytest.mark.parametrize(
@@ -29,3 +29,13 @@ def test_an_image_that_up_builds_or_pulls_is_no_problem() -> None:
 def test_hosts_of_two_architectures_are_told_once() -> None:
     _, problems = _placed(inventory(), state_of(host_seen("a"), host_seen("b", engine=ARM_ENGINE)))
     assert [list(found) for found in problems.values()] == [["architecture"]]
+
+
+def test_the_cluster_of_another_owner_is_told_because_train_refuses_it() -> None:
+    lab, own, foreign = inventory(), Problems(), Problems()
+    state = state_of(host_with_worker(lab, "a"), host_seen("b"))
+    _note_owner(lab, state, MAKER.owner, own)
+    _note_owner(lab, state, "eve", foreign)
+    assert own == {} and list(foreign) == ["a"]
+    (error,) = foreign["a"]["worker"]
+    assert f"belongs to {MAKER.owner}" in error.what and error.lines and error.fix

@@ -10,7 +10,7 @@ from hvdocker.doctor.judges.between_hosts import judge_between_hosts
 from hvdocker.doctor.judges.cluster import why_replaced
 from hvdocker.doctor.judges.host import FixCommands, JudgeInput, judge_host
 from hvdocker.doctor.report import DoctorReport, Finding
-from hvdocker.errors import HostUnfit, HostUnreachable, HvdockerError
+from hvdocker.errors import ChannelRefused, HostUnfit, HostUnreachable, HvdockerError
 from hvdocker.inventory.inventory import Host
 from hvdocker.locks.holder import Holder
 from hvdocker.observe.state import ContainerSeen
@@ -75,6 +75,8 @@ def test_a_host_that_was_lost_in_between_cannot_be_reached() -> None:
     assert bad(found) == {"answers"} and found["answers"].is_unreachable
     slow = judged(replace(HEALTHY, engine=None, failures=(HvdockerError("took longer", host="a"),)))
     assert bad(slow) == set() and slow["unseen"].mark.value == "unknown"
+    refused = judged(replace(HEALTHY, clock=None, failures=(ChannelRefused("refused a channel", host="a"),)))
+    assert bad(refused) == {"login"} and not refused["login"].is_unreachable
 
 
 def test_what_the_planners_found() -> None:

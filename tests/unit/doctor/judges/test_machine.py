@@ -78,7 +78,9 @@ def test_a_disk_without_inodes_left() -> None:
 
 def test_an_image_that_does_not_fit() -> None:
     images, *_ = judge_disks(machine("plain"), 80 * GIB)
-    assert images.mark.value == "bad" and images.evidence == ("the image takes about 80 GB while it is loaded, and is not there yet",)
+    assert images.mark.value == "bad" and images.evidence == (
+        "the image takes about 80 GB while it is loaded, and is not there yet",
+    )
 
 
 @pytest.mark.parametrize(
