@@ -54,8 +54,8 @@ def translating_errors(name: str, what: str) -> Iterator[None]:
             f"the SSH server refused a channel: {what}",
             host=name,
             lines=[str(error)],
-            fix="is the Docker engine running? if so, on the host: write `MaxSessions 10` or more into /etc/ssh/sshd_config, "
-            "then sudo systemctl restart ssh",
+            fix="is the Docker engine running? if so, on the host: write `MaxSessions 10` or more into "
+            "/etc/ssh/sshd_config, then sudo systemctl restart ssh",
         ) from error
     except DockerException as error:
         raise HostUnfit(
