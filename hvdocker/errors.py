@@ -9,6 +9,13 @@ import shlex
 from collections.abc import Iterable, Sequence
 from enum import IntEnum
 
+# Pruning removes only images without a name and build caches. Stopped containers stay: they are ended jobs with
+# their logs. Images that have a name may be somebody's, so that the user has to choose.
+FREE_IMAGES_FIX = (
+    "free some space: docker image prune && docker builder prune; "
+    "if that is too little, remove images that nobody needs: docker images, docker rmi IMAGE"
+)
+
 
 class ExitCode(IntEnum):
     OK = 0
@@ -143,6 +150,10 @@ class PassphraseRequired(HostUnreachable):
             fix=f"load it into an agent first: ssh-add {shlex.quote(path)}",
         )
         self.path = path
+
+
+class ChannelRefused(HostUnfit):
+    """The SSH server of the host allows fewer sessions on one connection than hvdocker needs (MaxSessions)."""
 
 
 class CommandTimeout(HvdockerError):

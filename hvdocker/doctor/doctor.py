@@ -26,8 +26,10 @@ from hvdocker.env import Env
 from hvdocker.errors import HvdockerError
 from hvdocker.events import Event
 from hvdocker.images.default_image import with_default_image
+from hvdocker.images.plan import plan_image
 from hvdocker.inventory.inventory import Inventory
 from hvdocker.inventory.locate import Located, cluster_flag, inventory_flag
+from hvdocker.locks.owner import refuse_foreign_owner
 from hvdocker.observe.state import ClusterState, HostSeen
 from hvdocker.placement.host_plan import HostPlan
 from hvdocker.placement.scope import is_complete, scope_with_other_hosts
@@ -66,6 +68,7 @@ def doctor(env: Env, located: Located, options: DoctorOptions) -> DoctorReport:
         state = cluster_state(inventory, outcomes.done, with_images=True)
         words = replace(words, scope_label=scope_label_of_cluster(state))
         placed, problems = _placed(inventory, state)
+        _note_owner(inventory, state, env.maker().owner, problems)
         _note_ports(session, state, placed, problems)
         healths = _examine(env, inventory, session, outcomes, {} if options.is_cheap else placed)
         networks, pairs = _between(env, inventory, session, state, placed, options, words)
@@ -182,7 +185,26 @@ def _placed(inventory: Inventory, state: ClusterState) -> tuple[dict[str, HostPl
     _note(problems, "address", address_problems(placed), names)
     _note(problems, "cpu", cpu_problems(inventory, placed), names)
     _note(problems, "architecture", architecture_problems(placed), names)
+    # Hosts of two architectures cannot share any image, which the finding about them says.
+    if placed and not any("architecture" in found for found in problems.values()):
+        _note(problems, "image", _image_problems(inventory, state, placed), names)
     return placed, problems
+
+
+def _image_problems(inventory: Inventory, state: ClusterState, placed: Mapping[str, HostPlan]) -> list[HvdockerError]:
+    """Return why `up` could not bring the image to the hosts, such as that no engine has it. Empty if it could."""
+    try:
+        plan_image(inventory, state, placed)
+    except HvdockerError as error:
+        return [error]
+    return []
+
+
+def _note_owner(inventory: Inventory, state: ClusterState, owner: str, problems: Problems) -> None:
+    try:
+        refuse_foreign_owner(inventory, state, owner, is_forced=False)
+    except HvdockerError as error:
+        _note(problems, "worker", [error], list(state.workers()))
 
 
 def _note_ports(session: Session, state: ClusterState, placed: Mapping[str, HostPlan], problems: Problems) -> None:

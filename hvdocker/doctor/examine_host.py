@@ -12,6 +12,7 @@ from hvdocker.doctor.facts.trial_commands import trial_spec
 from hvdocker.doctor.judges.host_names import names_to_resolve
 from hvdocker.errors import HvdockerError
 from hvdocker.inventory.inventory import Inventory
+from hvdocker.locks.holder import Holder
 from hvdocker.locks.lock_takeover_commands import look_at_lock
 from hvdocker.names import Maker
 from hvdocker.observe.gpu_query import HUNG_ERROR
@@ -21,6 +22,16 @@ from hvdocker.placement.host_plan import HostPlan
 if TYPE_CHECKING:
     from hvdocker.doctor.facts.gather import Attempts
     from hvdocker.transport.link import HostLink
+
+
+def _look_at_lock(link: HostLink) -> Holder | HvdockerError | None:
+    """Return the holder of the host's lock, None if it is free, or the error if nobody can take it."""
+    from hvdocker.locks.held_locks import LockUnusable, run_lock_command
+
+    try:
+        return run_lock_command(link, look_at_lock()).holder
+    except LockUnusable as error:
+        return error
 
 
 @dataclass(frozen=True)
@@ -43,7 +54,6 @@ class Examiner:
         error. `place` is the host's plan. It is None for the cheap checks, or if the host cannot be planned. Then no
         trial container is started, and the code on the host is not examined."""
         from hvdocker.doctor.facts.gather import DEFAULT_DOCKER_ROOT, Attempts, see_clock, see_engine, see_machine
-        from hvdocker.locks.held_locks import run_lock_command
         from hvdocker.transport.ssh.link import SshLink
 
         attempts = Attempts(link.name)
@@ -53,20 +63,27 @@ class Examiner:
             info = attempts.attempt("asking the engine who it is", lambda: link.engine().info())
         if info is not None:
             told = info
-            engine = attempts.attempt("listing what is ours", lambda: see_engine(link.engine(), told))
+            engine = attempts.attempt(
+                "listing what is ours", lambda: see_engine(link.engine(), told, self.inventory.cluster)
+            )
         root = str((info or {}).get("DockerRootDir") or DEFAULT_DOCKER_ROOT)
         mounts = [mount.source for mount in self.inventory.mounts]
         peers = list(names_to_resolve(self.inventory.named(link.name), self.inventory.hosts))
         is_hung = seen is not None and seen.gpu_error == HUNG_ERROR
+        lock = attempts.attempt("looking at its lock", lambda: _look_at_lock(link))
         health = HostFacts(
             link.name,
             login=link.login if isinstance(link, SshLink) else None,
             seen=seen,
             observe_error=unfit,
-            machine=attempts.attempt("looking at the host", lambda: see_machine(link, root, mounts, peers, is_hung)),
+            machine=attempts.attempt(
+                "looking at the host",
+                lambda: see_machine(link, root, mounts, peers, is_hung, self.inventory.cluster),
+            ),
             clock=attempts.attempt("asking for the time", lambda: see_clock(link, self.now)),
             engine=engine,
-            lock=attempts.attempt("looking at its lock", lambda: run_lock_command(link, look_at_lock()).holder),
+            lock=lock if isinstance(lock, Holder) else None,
+            lock_error=lock if isinstance(lock, HvdockerError) else None,
         )
         if seen and place:
             health = self._with_cluster(health, link, place, attempts)

@@ -135,7 +135,7 @@ def _image_not_found(inventory: Inventory, state: ClusterState) -> HvdockerError
     return HvdockerError(
         f"the image {inventory.image} is on no host and not on this machine",
         command=shlex.join(("docker", "image", "inspect", inventory.image)),
-        lines=[f"here: {state.controller_problem}"] if state.controller_problem else (),
+        lines=[f"here: {state.controller_problem or 'no such image'}", f"{', '.join(state.hosts)}: no such image"],
         fix="docker pull or docker build it here or on one host; hvdocker loads it onto the others",
     )
 

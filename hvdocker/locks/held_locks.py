@@ -54,6 +54,10 @@ class LockUnwritable(HostUnfit):
     """No lock can be written on the host (its /tmp is full or read-only), and no client (hvdocker process) holds it."""
 
 
+class LockUnusable(HostUnfit):
+    """The lock folder on the host is not as hvdocker makes it, so that nobody can take the lock."""
+
+
 @dataclass(frozen=True)
 class LockOptions:
     """How a verb takes locks.
@@ -297,8 +301,8 @@ def release_locks_of(links: Mapping[str, HostLink], holders: Mapping[str, Holder
 def run_lock_command(link: HostLink, command: Command) -> LockAnswer:
     """Run a command of lock_takeover_commands.py on the host and return its answer.
 
-    Raises HostUnfit if the script did not run to its end or the lock folder is unusable. Raises LockUnwritable if
-    nothing can be written in the folder."""
+    Raises HostUnfit if the script did not run to its end, LockUnusable if the lock folder is unusable, and
+    LockUnwritable if nothing can be written in the folder."""
     result = link.run(command, timeout_s=TIMEOUT_S)
     answer = read_lock(result.text)
     if answer is None:
@@ -315,8 +319,8 @@ def run_lock_command(link: HostLink, command: Command) -> LockAnswer:
     return answer
 
 
-def unusable_error(link: HostLink, answer: LockAnswer) -> HvdockerError:
-    return HostUnfit(
+def unusable_error(link: HostLink, answer: LockAnswer) -> LockUnusable:
+    return LockUnusable(
         f"the host cannot be locked: {LOCK_DIR} is not as hvdocker makes it",
         host=link.name,
         lines=[answer.reason],
@@ -326,11 +330,12 @@ def unusable_error(link: HostLink, answer: LockAnswer) -> HvdockerError:
 
 def _unwritable_error(link: HostLink, answer: LockAnswer) -> LockUnwritable:
     folder = LOCK_DIR.rpartition("/")[0]
+    space = f"free space there; what takes it, on the host: sudo du -xah {folder} | sort -h | tail"
     return LockUnwritable(
         f"the host cannot be locked: nothing can be written in its {folder}",
         host=link.name,
         lines=[line for line in (answer.reason, answer.disk) if line],
-        fix=f"free space there; what takes it, on the host: sudo du -xah {folder} | sort -h | tail",
+        fix=f"on the host: sudo chmod 1777 {folder}" if "Permission denied" in answer.reason else space,
     )
 
 

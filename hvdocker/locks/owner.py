@@ -18,6 +18,7 @@ def refuse_foreign_owner(inventory: Inventory, state: ClusterState, owner: str, 
     if owners and not is_forced:
         raise HvdockerError(
             f"the cluster {inventory.cluster} on these hosts belongs to {', '.join(sorted(owners))}",
+            lines=[f"you are {owner}; the label {names.LABEL_OWNER} of its workers is another one"],
             fix="give yours another name with `cluster:`, or change theirs all the same with --force",
         )
 

@@ -250,14 +250,33 @@ def choose_engine_access(answer: ProbeAnswer, link: SshLink) -> EngineAccess:
     if sockets and has_cli and has_sudo:
         return EngineAccess(socket=sockets[0].partition(" ")[2], uses_cli=True, needs_sudo=True)
     if sockets:
-        raise _denied_error(sockets[0].partition(" ")[2], answer.values.get("nosudo", ""), link.name)
+        raise _denied_error(sockets[0].partition(" ")[2], answer, link.name)
     raise HostUnfit(
         "no Docker engine is running: there is no Docker socket",
         host=link.name,
         command="docker version",
         lines=["the docker CLI is there, the engine is not" if has_cli else "docker is not installed"],
-        fix="sudo systemctl start docker" if has_cli else "install Docker: sudo apt-get install docker.io",
+        fix=_engine_fix(answer, has_cli, has_sudo),
     )
+
+
+def _engine_fix(answer: ProbeAnswer, has_cli: bool, has_sudo: bool) -> str:
+    """Return the command that makes an engine run for the SSH user.
+
+    It puts a user into the group docker who could not open the engine's socket without that."""
+    start = "sudo systemctl start docker" if has_cli else "sudo apt-get install docker.io"
+    may_open = has_sudo or "dockergroup" in answer.values or answer.number("uid", 0) == 0
+    both = start if may_open else f"{start} && {_join_docker_group(answer)}"
+    return both if has_cli else f"install Docker: {both}"
+
+
+def _join_docker_group(answer: ProbeAnswer) -> str:
+    """Return the command that puts the SSH user into the group docker.
+
+    It names the user, because the user who may use sudo there is often another one."""
+    user = answer.values.get("user", "")
+    is_named = bool(user) and not user.startswith("uid=")
+    return f"sudo usermod -aG docker {shlex.quote(user) if is_named else '$USER'}"
 
 
 def _free_bytes(link: HostLink, answer: ProbeAnswer, info: Mapping[str, Any] | None) -> int | None:
@@ -300,14 +319,16 @@ def _kilobytes(answer: ProbeAnswer, key: str) -> int | None:
     return found * 1024 if found >= 0 else None
 
 
-def _denied_error(socket: str, sudo_said: str, host: str) -> HostUnfit:
+def _denied_error(socket: str, answer: ProbeAnswer, host: str) -> HostUnfit:
     """Return the error for a user who may not open the engine's socket. `socket` is its path, `host` the host's name.
 
-    `sudo_said` is the message with which sudo refused, or empty if the host has no sudo."""
-    what = "this user may not open the Docker socket"
-    fix = "on the host: sudo usermod -aG docker $USER (or allow passwordless sudo), then log in again"
+    The `answer` has the message with which sudo refused, unless the host has no sudo. Nobody has to log in again
+    after the fix, because every command opens a new connection."""
+    what, sudo_said = "this user may not open the Docker socket", answer.values.get("nosudo", "")
+    join = _join_docker_group(answer)
+    fix = f"on the host: {join} (or allow passwordless sudo)"
     if "tty" in sudo_said:
         what += ", and sudo works on a terminal only (requiretty)"
-        fix = "on the host: sudo usermod -aG docker $USER, or with visudo: Defaults !requiretty; then log in again"
+        fix = f"on the host: {join}, or with visudo: Defaults !requiretty"
     lines = [f"permission denied: {socket}", *([sudo_said] if sudo_said else [])]
     return HostUnfit(what, host=host, command="docker version", lines=lines, fix=fix)

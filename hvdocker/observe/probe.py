@@ -13,7 +13,9 @@ from hvdocker.shell.command import Command, shell
 
 _SCRIPT = r"""
 dir=$1; host=$2; root=$3; shift 3
-id=$(id); id=${id#uid=}; echo "uid ${id%%[!0-9]*}"
+id=$(id); me=${id%% *}; me=${me#*\(}; echo "user ${me%\)}"
+case $id in *"(docker)"*) echo "dockergroup yes";; esac
+id=${id#uid=}; echo "uid ${id%%[!0-9]*}"
 id=${id#* gid=}; echo "gid ${id%%[!0-9]*}"
 echo "groups $(id -G)"
 if cd -P ~ 2>/dev/null; then home=$PWD; else home=$HOME; fi

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 import paramiko
 
-from hvdocker.errors import HostUnfit, HostUnreachable, HvdockerError
+from hvdocker.errors import FREE_IMAGES_FIX, ChannelRefused, HostUnfit, HostUnreachable, HvdockerError
 
 # Errnos of a lost connection. Every other errno is about files on the controller.
 _CONNECTION_LOST_ERRNOS = frozenset(
@@ -50,11 +50,12 @@ def translating_errors(name: str, what: str) -> Iterator[None]:
     except APIError as error:
         raise _engine_error(error, name, what) from error
     except paramiko.ChannelException as error:
-        raise HostUnfit(
+        raise ChannelRefused(
             f"the SSH server refused a channel: {what}",
             host=name,
             lines=[str(error)],
-            fix="is the Docker engine running, and does sshd allow sessions (MaxSessions)?",
+            fix="is the Docker engine running? if so, on the host: write `MaxSessions 10` or more into "
+            "/etc/ssh/sshd_config, then sudo systemctl restart ssh",
         ) from error
     except DockerException as error:
         raise HostUnfit(
@@ -91,7 +92,7 @@ def _engine_error(error: Exception, name: str, what: str) -> HvdockerError:
             f"the disk is full: {what}",
             host=name,
             lines=[said],
-            fix="free some space: docker image prune && docker builder prune",
+            fix=FREE_IMAGES_FIX,
         )
     if "unknown device" in lowered and "nvidia" in lowered:
         return HostUnfit(

@@ -167,7 +167,7 @@ def test_a_cluster_that_went_bad_under_way(site: LabCluster) -> None:
         h3.exec("docker rm hvdocker-lab-doctor-old")
 
     code = cells["h1", "code"]
-    assert (code["mark"], code["evidence"]) == ("bad", ["model.py"]) and "hvdocker train" in code["fix"]
+    assert (code["mark"], code["evidence"]) == ("warn", ["model.py"]) and "hvdocker train" in code["fix"]
     name = cells["h1", "name"]
     assert name["mark"] == "good", "the containers have a name of their own"
     same = across["same code"]
@@ -181,7 +181,7 @@ def test_a_cluster_that_went_bad_under_way(site: LabCluster) -> None:
     assert cells["h2", "worker"]["mark"] == "warn" and "the image changed" in cells["h2", "worker"]["shown"]
 
     clock = cells["h3", "clock"]
-    assert clock["mark"] == "bad" and clock["command"] == "date"
+    assert clock["mark"] == "warn" and clock["command"] == "date"
     assert clock["shown"].startswith("1 min") and clock["shown"].endswith("ahead of this machine")
     assert clock["fix"] == "sudo timedatectl set-ntp true" and "round trip" in clock["evidence"][0]
     left = cells["h3", "leftovers"]
@@ -193,7 +193,7 @@ def test_a_cluster_that_went_bad_under_way(site: LabCluster) -> None:
     assert (
         "the next run takes it over" in lock["evidence"][1] and lock["fix"] == "hvdocker lock release -i inventory.yaml"
     )
-    assert red(cells) == {("h1", "code"), ("h3", "clock")}
+    assert red(cells) == set()
 
     site.up()
     site.cli.run("train", "-np", "3", "--workdir", "code", "--", "true", cwd=site.folder)
@@ -204,25 +204,39 @@ def test_a_cluster_that_went_bad_under_way(site: LabCluster) -> None:
 
 
 def test_hosts_that_would_not_do(lab: Lab, site: LabCluster, desk: Cli) -> None:
-    """No engine, no way to its socket, somebody on the port, a peer's name that leads back, no mount."""
+    """No engine, no way to its socket, somebody on the port, a peer's name that leads back, no mount, folders and
+    names that are somebody else's."""
     h1, h2, _ = site.hosts
     sick = LabCluster.write(lab, desk, site.hosts, cluster="sick", port=23456, mounts=["/srv/nowhere:/data"], cpus=5000)
     amend(sick, h2={"host": "h2.lab"}, h3={"ssh": {"user": "outsider"}})
     (desk.home / ".ssh" / "config").write_text(f"Host h2.lab\n  HostName {h2.address}\n")
     h1.spawn(["perl", "-MIO::Socket::INET", "-e", SQUATTER, "squatter"], user="trainer")
     until(lambda: h1.attempt("grep -qi ':5BA0 ' /proc/net/tcp")[0] == 0 or None, "the squatter sits", 20)
+    h1.exec("chown root /home/trainer/.hvdocker; chmod 755 /tmp; touch /tmp/hvdocker.lock")
+    h1.exec(f"docker create --name {sick.worker} {SMALL_IMAGE}")
+    taken = {"home-disk": "/home/trainer/.hvdocker is not writable", "tmp-disk": "/tmp is not writable",
+             "lock": "the host cannot be locked: /tmp/hvdocker.lock is not as hvdocker makes it",
+             "worker": "another container has its name"}  # fmt: skip
     try:
         with hosts_file(h1, "127.0.0.1 h2.lab"):
             h2.stop_engine()
             cells, _ = examine(sick, 3)
             h1.exec(cells["h1", "name"]["fix"])
+            for check in taken:
+                h1.exec(cells["h1", check]["fix"].partition("on the host: ")[2].partition(" (")[0])
             # Where h2 would train is not known while it has no engine: the name is only taken off.
             assert h1.attempt("getent hosts h2.lab")[1] == "" and "localhost" in h1.exec("cat /etc/hosts")
+            mended, _ = examine(sick, 3)
             shown = sick.run("doctor", "-i", sick.inventory, check=3).out
     finally:
         h2.start_engine()
-        h1.exec("pkill -f '[s]quatter'")
+        h1.exec(
+            "pkill -f '[s]quatter'; docker rm hvdocker-sick-worker-old; chmod 1777 /tmp;"
+            "chown trainer /home/trainer/.hvdocker"
+        )
         (desk.home / ".ssh" / "config").unlink()
+    assert {check: cells["h1", check]["shown"] for check in taken} == taken
+    assert not red(mended) & {("h1", check) for check in (*taken, "name")}
     port = cells["h1", "port"]
     assert port["mark"] == "bad" and "23456" in port["shown"] and "squatter" in port["evidence"][0]
     assert "`port:`" in port["fix"] and port["command"] == "ss -ltnp sport = :23456"
@@ -242,7 +256,7 @@ def test_hosts_that_would_not_do(lab: Lab, site: LabCluster, desk: Cli) -> None:
     # What needs no engine is known all the same.
     assert cells["h2", "memory"]["mark"] == "good" and cells["h2", "home-disk"]["mark"] != "bad"
     denied = cells["h3", "engine"]
-    assert denied["mark"] == "bad" and "usermod -aG docker" in denied["fix"]
+    assert denied["mark"] == "bad" and "usermod -aG docker outsider" in denied["fix"]
     assert denied["evidence"] == ["permission denied: /var/run/docker.sock", "sudo: a password is required"]
     assert "3 of 3 hosts are not fit to train: h1, h2, h3" in shown
 
@@ -294,10 +308,10 @@ def test_hosts_that_cannot_be_reached(lab: Lab, site: LabCluster, desk: Cli, spe
     assert f"{PREFIX}99:22" in down["shown"] and down["evidence"] and down["fix"].startswith("is the machine up")
     login = cells["h2", "login"]
     assert str(desk.cwd / "stranger") in login["evidence"][0] and "user trainer" in login["evidence"][0]
-    assert f"ssh-copy-id trainer@{h2.address}" in login["fix"]
+    assert f"ssh-copy-id -i {_key(desk.cwd)} trainer@{h2.address}" in login["fix"]
     assert cells["h2", "hostkey"]["mark"] == "good" and ("h2", "engine") not in cells
     changed = cells["h3", "hostkey"]
-    assert "has changed" in changed["shown"] and f"ssh-keygen -R {h3.address}" in changed["fix"]
+    assert "has changed" in changed["shown"] and f"ssh-keygen -R {h3.address}; then add --accept" in changed["fix"]
     assert "does not match" in changed["evidence"][0] and h3.address in changed["evidence"][0]
     assert "SHA256:" in cells["small", "hostkey"]["shown"]
     assert "--accept-new-host-keys" in cells["small", "hostkey"]["fix"]
@@ -345,8 +359,8 @@ def test_full_disks_and_gpus_that_containers_do_not_get(lab: Lab, desk: Cli, spe
             host.stop_engine()
             host.start_engine()
     images = cells["small", "images-disk"]
-    assert images["mark"] == "bad" and "the image takes" in images["evidence"][0]
-    assert images["command"] == "df -h /var/lib/docker" and images["fix"].startswith("docker image prune")
+    assert images["mark"] == "bad" and "the image takes about" in images["evidence"][0]
+    assert images["command"] == "df -h /var/lib/docker" and "docker image prune" in images["fix"]
     home = cells["small", "home-disk"]
     assert home["mark"] == "bad" and home["shown"].startswith("full: 0 B") and "du -xsh" in home["fix"]
     assert home["evidence"][0].startswith("/home/trainer: 0 B of 1") and home["command"] == "df -h /home/trainer"

@@ -19,7 +19,7 @@ GROUPS = {
     "ssh": ("resolves", "answers", "hostkey", "login"),
     "engine": ("engine", "socket", "storage", "cgroup", "selinux", "apparmor", "container", "unseen"),
     "machine": ("memory", "cpu", "architecture"),
-    "disk": ("images-disk", "home-disk", "mount-disk", "mounts"),
+    "disk": ("images-disk", "home-disk", "tmp-disk", "mount-disk", "mounts"),
     "clock": ("clock",),
     "gpu": ("gpus", "gpu-users", "toolkit", "cuda"),
     "limits": ("shm", "memlock", "open-files"),

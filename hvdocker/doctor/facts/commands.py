@@ -12,7 +12,7 @@ from hvdocker.observe.gpu_query import HUNG_ERROR, NVIDIA_SMI_TIMEOUT_S
 from hvdocker.shell.command import Command, shell
 
 _SCRIPT = r"""
-top=$1; root=$2; count=$3; shift 3
+top=$1; root=$2; cluster=$3; count=$4; shift 4
 limit=; short=; command -v timeout >/dev/null 2>&1 && limit="timeout 10" && short="timeout 5"
 if cd -P ~ 2>/dev/null; then home=$PWD; else home=$HOME; fi
 echo "kernel $(uname -sr)"
@@ -22,7 +22,10 @@ while read -r key value _; do
 done < "$top/proc/meminfo" 2>/dev/null
 echo "cpus $(nproc 2>/dev/null || grep -c '^processor' "$top/proc/cpuinfo" 2>/dev/null)"
 read -r load _ < "$top/proc/loadavg" 2>/dev/null && echo "load $load"
-[ -w "$home" ] || echo "unwritable $home"
+echo "user $(id -un 2>/dev/null)"
+for dir in "$home" "$home/.hvdocker" "$home/.hvdocker/$cluster" /tmp; do
+    [ ! -e "$dir" ] && [ "$dir" != "$home" ] || [ -w "$dir" ] || echo "unwritable $dir"
+done
 disk() {
     $limit df -Pk "$2" 2>/dev/null \
         | { read -r _; read -r _ total _ left _ && echo "disk $1 $total $left $2"; }
@@ -34,6 +37,7 @@ context() {
 }
 disk images "$root"
 disk home "$home"
+disk tmp /tmp
 context "$home/.hvdocker"
 while [ "$count" -gt 0 ]; do disk mount "$1"; context "$1"; shift; count=$((count - 1)); done
 lookup() {
@@ -91,13 +95,14 @@ esac
 """
 
 
-def query_machine(root: str, mounts: Iterable[str], peers: Iterable[str], top: str = "") -> Command:
+def query_machine(root: str, mounts: Iterable[str], peers: Iterable[str], top: str = "", cluster: str = "") -> Command:
     """Return the command that reads the machine's facts. `read_machine` parses its output.
 
     `root` is the folder where the engine stores images. `mounts` are paths whose disks are measured. `peers` are
-    host names for the host to resolve. `top` is a prefix for /sys and /proc, for tests. Normally it is empty."""
+    host names for the host to resolve. `top` is a prefix for /sys and /proc, for tests. Normally it is empty. `cluster`
+    names the folder in ~/.hvdocker of which it is read whether the user may write to it."""
     sources = list(dict.fromkeys(mounts))
-    return shell(_SCRIPT, top, root, str(len(sources)), *sources, *dict.fromkeys(peers))
+    return shell(_SCRIPT, top, root, cluster, str(len(sources)), *sources, *dict.fromkeys(peers))
 
 
 def query_cards() -> Command:

@@ -14,8 +14,8 @@ from hvdocker.observe.state import ContainerSeen, HostSeen
 class DiskSeen:
     """The size and free space of the disk at `path`.
 
-    `what` says what the disk is used for: images (of the engine), home, or mount (a source of the inventory's
-    mounts). The inode counts are None if the file system allocates inodes on demand."""
+    `what` says what the disk is used for: images (of the engine), home, tmp (for locks), or mount (a source of the
+    inventory's mounts). The inode counts are None if the file system allocates inodes on demand."""
 
     what: str
     path: str
@@ -72,12 +72,14 @@ class InfinibandPort:
 class MachineSeen:
     """What the scripts of `facts/commands.py` read on the host, without its engine.
 
-    `available_bytes` is the memory that new processes can get. `load` is the load average of the last minute. `gpus`
-    are those that nvidia-smi lists, and `gpu_error` is why it failed. `nvidia_cards` is the number of NVIDIA cards on
-    the PCI bus, with or without a driver. `resolved` has, by host name, the addresses to which the host resolves it.
-    `feeds` are folders that were left when hosts passed an image on to each other. `contexts` are the SELinux labels of
-    ~/.hvdocker and of the mount sources, by path; an empty label means that the path does not exist. The SELinux and
-    AppArmor fields come from the kernel; `EngineState.security` has what the engine says about them."""
+    `available_bytes` is the memory that new processes can get. `load` is the load average of the last minute. `user` is
+    the SSH user's name. `unwritable` are the folders among the home, ~/.hvdocker, the cluster's folder in it and /tmp
+    that this user may not write to. `gpus` are those that nvidia-smi lists, and `gpu_error` is why it failed.
+    `nvidia_cards` is the number of NVIDIA cards on the PCI bus, with or without a driver. `resolved` has, by host name,
+    the addresses to which the host resolves it. `feeds` are folders that were left when hosts passed an image on to
+    each other. `contexts` are the SELinux labels of ~/.hvdocker and of the mount sources, by path; an empty label means
+    that the path does not exist. The SELinux and AppArmor fields come from the kernel; `EngineState.security` has what
+    the engine says about them."""
 
     kernel: str = ""
     hostname: str = ""
@@ -86,7 +88,8 @@ class MachineSeen:
     cpus: int | None = None
     load: float | None = None
     disks: tuple[DiskSeen, ...] = ()
-    can_write_home: bool = True
+    user: str = ""
+    unwritable: tuple[str, ...] = ()
     gpus: tuple[GpuState, ...] = ()
     gpu_error: str | None = None
     gpu_processes: tuple[GpuProcessSeen, ...] = ()
@@ -116,7 +119,9 @@ class EngineState:
 
     `backing` is the file system below the storage driver. `security` are names of security options such as
     "rootless". `root_dir` is the folder where it stores images. `containers` are those of all hvdocker clusters.
-    `parts` are tags of images of which only some layers were sent, because the transfer did not finish."""
+    `parts` are tags of images of which only some layers were sent, because the transfer did not finish. `stranger` is
+    the name of the cluster's worker if a container that is not of the cluster has it, else None. `has_own_image`: it
+    has an image of hvdocker, of any name."""
 
     storage_driver: str = "?"
     backing: str = ""
@@ -127,6 +132,8 @@ class EngineState:
     warnings: tuple[str, ...] = ()
     containers: tuple[ContainerSeen, ...] = ()
     parts: tuple[str, ...] = ()
+    stranger: str | None = None
+    has_own_image: bool = False
 
     def has(self, option: str) -> bool:
         return option in self.security
@@ -182,8 +189,8 @@ class HostFacts:
 
     `login` is the SSH user and key, as text (`kim, key /home/kim/.ssh/id_ed25519`). `connect_error` is why the host
     could not be reached. `seen` is the result of the ordinary observation, and `observe_error` is why the observation
-    failed. `lock` is the holder of the host's lock, None also if the lock is free. `failures` are the errors of all
-    facts that could not be gathered."""
+    failed. `lock` is the holder of the host's lock, None also if the lock is free. `lock_error` is why nobody can take
+    the lock, None if it can be taken. `failures` are the errors of all facts that could not be gathered."""
 
     name: str
     login: str | None = None
@@ -196,4 +203,5 @@ class HostFacts:
     trial: TrialResult | None = None
     code: CodeSeen | None = None
     lock: Holder | None = None
+    lock_error: HvdockerError | None = None
     failures: tuple[HvdockerError, ...] = ()

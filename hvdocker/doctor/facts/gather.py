@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from docker import APIClient
 
+from hvdocker import names
 from hvdocker.doctor.facts.commands import query_cards, query_machine
 from hvdocker.doctor.facts.facts import ClockSeen, EngineState, MachineSeen
 from hvdocker.doctor.facts.parse_machine import read_machine
@@ -52,15 +53,15 @@ class Attempts:
 
 
 def see_machine(
-    link: HostLink, root: str, mounts: Sequence[str], peers: Sequence[str], is_hung: bool = False
+    link: HostLink, root: str, mounts: Sequence[str], peers: Sequence[str], is_hung: bool = False, cluster: str = ""
 ) -> MachineSeen:
     """Read the machine's facts. `root` is the folder where the engine stores images. `mounts` are paths whose disks are
-    measured. `peers` are host names for the host to resolve.
+    measured. `peers` are host names for the host to resolve. `cluster` is the cluster's name, empty if there is none.
 
     With `is_hung` nvidia-smi is not called: the ordinary observation has already called it without an answer, and each
     further call would leave another process that cannot be killed. Raises HvdockerError if the script did not run to
     its end."""
-    result = link.run(query_machine(root, mounts, peers), timeout_s=LOOK_TIMEOUT_S)
+    result = link.run(query_machine(root, mounts, peers, cluster=cluster), timeout_s=LOOK_TIMEOUT_S)
     seen = read_machine(result.text + (_HUNG_LINE if is_hung else _cards(link)))
     if seen is None:
         raise HvdockerError("the host could not be looked at", host=link.name, lines=result.tail(5))
@@ -94,10 +95,11 @@ def _ask_clock(link: HostLink, now: Callable[[], float]) -> ClockSeen:
     return ClockSeen(there - (here + took_s / 2), took_s)
 
 
-def see_engine(engine: APIClient, info: Mapping[str, Any]) -> EngineState:
+def see_engine(engine: APIClient, info: Mapping[str, Any], cluster: str) -> EngineState:
     """Return what the engine reports about itself, its containers and partly sent images.
 
-    `info` is the engine's answer to /info. Its values are `Any` because they come from parsed JSON."""
+    `info` is the engine's answer to /info. Its values are `Any` because they come from parsed JSON. `cluster` is the
+    cluster whose worker's name may be taken by another container."""
     status = {row[0]: str(row[1]) for row in info.get("DriverStatus") or () if len(row) > 1}
     return EngineState(
         storage_driver=info.get("Driver", "?"),
@@ -109,7 +111,19 @@ def see_engine(engine: APIClient, info: Mapping[str, Any]) -> EngineState:
         warnings=tuple(info.get("Warnings") or ()),
         containers=see_containers(engine),
         parts=_parts(engine),
+        stranger=_stranger(engine, cluster),
+        has_own_image=bool(engine.images(filters={"label": [names.LABEL_IMAGE]})),
     )
+
+
+def _stranger(engine: APIClient, cluster: str) -> str | None:
+    """Return the name of the cluster's worker if a container without the cluster's label has it, else None."""
+    name = names.worker_name(cluster)
+    for container in engine.containers(all=True, filters={"name": name}):
+        is_own = (container.get("Labels") or {}).get(names.LABEL_CLUSTER) == cluster
+        if not is_own and f"/{name}" in (container.get("Names") or ()):
+            return name
+    return None
 
 
 def _parts(engine: APIClient) -> tuple[str, ...]:

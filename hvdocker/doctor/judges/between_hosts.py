@@ -30,7 +30,6 @@ def judge_between_hosts(
     if len(seen) < 2:
         return
     yield from _images(inventory, seen, up)
-    # Code of an older `train` is a WARN; code that was edited on a host is BAD (judges/cluster.py).
     codes = {name: h.code.hash[:12] for name, h in healths.items() if h.code and h.code.hash}
     yield from _compare("same code", codes, warn, "hosts hold different code", retrain)
     yield from _versions(healths, up)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from hvdocker import names
 from hvdocker.cluster.plan import up as up_plan
 from hvdocker.doctor.facts.facts import CodeSeen, EngineState, HostFacts, MachineSeen
-from hvdocker.doctor.judges.finding import bad, good, unknown, warn
+from hvdocker.doctor.judges.finding import bad, error_finding, good, unknown, warn
 from hvdocker.doctor.report import Finding
 from hvdocker.errors import HvdockerError
 from hvdocker.images.plan import plan_image
@@ -38,11 +38,19 @@ def short(content: str) -> str:
     return content.removeprefix("sha256:")[:12]
 
 
-def judge_worker(worker: ContainerSeen | None, is_up: bool, why_new: str | None, up: str) -> Finding:
+def judge_worker(
+    worker: ContainerSeen | None, is_up: bool, why_new: str | None, up: str, stranger: str | None = None
+) -> Finding:
     """Judge a host's worker. `worker` is None if the host has none, which is BAD only if `is_up`.
 
     `is_up`: the cluster should have a worker on this host. `why_new`: why `up` would replace the worker, or None.
-    `up` is the command that findings suggest as the fix."""
+    `up` is the command that findings suggest as the fix. `stranger` is the name of the worker if a container that is
+    not of this cluster has it, so that no worker can be created. That is BAD."""
+    if worker is None and stranger:
+        evidence = [f"{stranger} has no label of this cluster: hvdocker did not make it, and leaves it alone"]
+        other = shlex.join(("docker", "rename", stranger, f"{stranger}-old"))
+        fix = f"on the host: {other} (or give the cluster another name)"
+        return bad("worker", "another container has its name", evidence, "docker ps -a", fix)
     if worker is None:
         if not is_up:
             return good("worker", "not up")
@@ -78,7 +86,8 @@ def why_replaced(
 def judge_code(code: CodeSeen, retrain: str) -> Finding:
     if code.edited:
         shown = f"{pluralize(len(code.edited), 'file')} changed on the host since the last sync"
-        return bad("code", shown, code.edited[:MOST_NAMED], fix=retrain)
+        # No BAD: the next `train` moves these files aside and puts the code of the controller in their place.
+        return warn("code", shown, code.edited[:MOST_NAMED], fix=retrain)
     if code.is_unfinished:
         return warn("code", "a sync was cut off", ["some files are newer than others"], fix=retrain)
     return good("code", f"{code.hash[:12]}, {pluralize(code.files, 'file')}" if code.hash else "none yet")
@@ -98,7 +107,9 @@ def judge_leftovers(inventory: Inventory, health: HostFacts, down: str, inventor
         yield warn("leftovers", pluralize(len(lines), "thing") + " left behind", lines, "docker ps -a", down)
     else:
         yield good("leftovers", "; ".join(["none", *_neighbours(inventory, engine)]))
-    if health.lock is not None:
+    if health.lock_error is not None:
+        yield error_finding("lock", health.lock_error)
+    elif health.lock is not None:
         yield _judge_lock(health.lock, inventory_flag)
 
 
@@ -108,7 +119,8 @@ def _judge_lock(holder: Holder, inventory_flag: str) -> Finding:
     if holder.is_stale:
         lines = [line, f"its last sign of life was {holder.age_s} s ago: the next run takes it over"]
         return warn("lock", "a lock was left behind", lines, status, release)
-    return warn("lock", "someone is at work there", [line], status, "wait for them")
+    wait = f"wait for them, or add --lock-wait 60; if that run is dead and its owner agrees: {release} --force"
+    return warn("lock", "someone is at work there", [line], status, wait)
 
 
 def _containers(inventory: Inventory, engine: EngineState) -> Iterator[str]:

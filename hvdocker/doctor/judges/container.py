@@ -13,6 +13,7 @@ from hvdocker.units import show_bytes
 LOW_SHM_BYTES = 64 << 20
 LOW_MEMLOCK_BYTES = 64 << 20
 LOW_OPEN_FILES = 4096
+RESTART = "docker info; sudo systemctl restart docker"
 
 
 def judge_container(trial: TrialResult | None, machine: MachineSeen | None) -> Iterator[Finding]:
@@ -20,7 +21,8 @@ def judge_container(trial: TrialResult | None, machine: MachineSeen | None) -> I
         return  # the image check already says that the image is missing
     if trial.error or trial.inside is None:
         command, said = manual_command(trial.image, trial.has_gpus), [trial.error or "it said nothing"]
-        fix = "docker info; sudo systemctl restart docker"
+        is_full = "no space left on device" in (trial.error or "")
+        fix = "free space on the disk that the error names: df -h" if is_full else RESTART
         yield bad("container", "a container of the image does not start", said, command, fix)
         return
     python = trial.inside.versions.get("python", "?")

@@ -15,10 +15,13 @@ from hvdocker.doctor.judges.gpu import judge_cuda, judge_gpus, judge_toolkit
 from hvdocker.doctor.judges.host_names import judge_names
 from hvdocker.doctor.judges.machine import judge_clock, judge_cpu, judge_disks, judge_fabric, judge_memory
 from hvdocker.doctor.report import Finding, HostReport, Mark
-from hvdocker.errors import HostUnreachable, HvdockerError
+from hvdocker.errors import ChannelRefused, HostUnreachable, HvdockerError
 from hvdocker.inventory.inventory import Host, Inventory
 from hvdocker.placement.host_plan import HostPlan
 from hvdocker.placement.scope_label import up_command
+
+# The layers and, while it is loaded, the archive of the largest layer: at most the whole image again.
+LOADING_FACTOR = 2.05
 
 
 @dataclass(frozen=True)
@@ -89,7 +92,10 @@ def judge_host(case: JudgeInput) -> HostReport:
 def _missing_fact(error: HvdockerError) -> Finding:
     """Return the finding for a fact that could not be gathered, because of `error`.
 
-    It is UNKNOWN, or BAD if the host became unreachable meanwhile."""
+    It is UNKNOWN, or BAD if the host became unreachable meanwhile, or if its SSH server refused a session, which it
+    would do in a training, too."""
+    if isinstance(error, ChannelRefused):
+        return error_finding("login", error)
     is_lost = isinstance(error, HostUnreachable)
     return error_finding("answers" if is_lost else "unseen", error, Mark.BAD if is_lost else Mark.UNKNOWN)
 
@@ -114,10 +120,19 @@ def _machine(case: JudgeInput) -> Iterator[Finding]:
     cpus = judge_cpu(machine, slots)
     yield next((error_finding("cpu", error) for error in case.problems.get("cpu", ())), cpus)
     yield judge_clock(case.health.clock)
-    yield from judge_disks(machine, case.missing_image_bytes)
+    yield from judge_disks(machine, _bytes_to_load(case))
     yield from (error_finding("mounts", error) for error in case.problems.get("mounts", ()))
     if case.place and case.inventory.mounts and not case.problems.get("mounts"):
         yield good("mounts", "all there")
+
+
+def _bytes_to_load(case: JudgeInput) -> int:
+    """Return about how much disk the engine needs to load the image that it lacks. 0 if it has the image.
+
+    While a layer is loaded, its archive is on the disk too, and most of an image may be one layer. An engine that has
+    another image of ours may have most layers already."""
+    may_have_layers = case.health.engine is None or case.health.engine.has_own_image
+    return int(case.missing_image_bytes * (1 if may_have_layers else LOADING_FACTOR))
 
 
 def _gpu(case: JudgeInput) -> Iterator[Finding]:
@@ -142,8 +157,15 @@ def _cluster(case: JudgeInput) -> Iterator[Finding]:
         worker = seen.worker(case.host.name)
         whose = "held by its own worker" if worker and worker.is_running else "free"
         yield good("port", f"{case.place.port} {whose}")
-    yield judge_image(case.inventory, seen, case.words.push)
-    yield judge_worker(seen.worker(case.host.name), case.is_up, case.why_new, case.words.up)
+    if "image" in case.problems:
+        yield from (error_finding("image", error) for error in case.problems["image"])
+    else:
+        yield judge_image(case.inventory, seen, case.words.push)
+    if "worker" in case.problems:
+        yield from (error_finding("worker", error) for error in case.problems["worker"])
+    else:
+        stranger = case.health.engine.stranger if case.health.engine else None
+        yield judge_worker(seen.worker(case.host.name), case.is_up, case.why_new, case.words.up, stranger)
     if case.health.code:
         yield judge_code(case.health.code, case.words.retrain)
     yield from judge_leftovers(case.inventory, case.health, case.words.down, case.words.flag)

@@ -9,6 +9,7 @@ from hvdocker.cluster.plan.fitness import MIN_HOME_BYTES
 from hvdocker.doctor.facts.facts import ClockSeen, DiskSeen, MachineSeen
 from hvdocker.doctor.judges.finding import bad, good, unknown, warn
 from hvdocker.doctor.report import Finding
+from hvdocker.errors import FREE_IMAGES_FIX
 from hvdocker.inventory.inventory import Inventory
 from hvdocker.shell.command import Command
 from hvdocker.units import GIB, show_bytes, show_seconds
@@ -18,9 +19,6 @@ LITTLE_DISK = 10 * GIB
 LITTLE_SHARE = 0.1
 FEW_INODES = 10_000
 SLOW_CLOCK_S = 1.0
-WRONG_CLOCK_S = 30.0
-# Removes only unused images and build caches. Stopped containers stay: they are ended jobs with their logs.
-PRUNE = "docker image prune && docker builder prune"
 
 
 def judge_memory(machine: MachineSeen, inventory: Inventory) -> Finding:
@@ -62,8 +60,9 @@ def judge_cpu(machine: MachineSeen, slots: int) -> Finding:
 def judge_clock(clock: ClockSeen | None) -> Finding:
     """Judge how far the host's clock differs from the controller's. `clock` is None if it could not be read.
 
-    The finding is WARN above SLOW_CLOCK_S and BAD above WRONG_CLOCK_S. Half of the round trip is subtracted from the
-    difference, because the measurement may be wrong by that much."""
+    The finding is WARN above SLOW_CLOCK_S. It is never BAD, because no part of a training compares the clocks of two
+    machines. Half of the round trip is subtracted from the difference, because the measurement may be wrong by that
+    much."""
     if clock is None:
         return unknown("clock", "not told", command="date +%s")
     off_s = max(0.0, abs(clock.offset_s) - clock.round_trip_s / 2)
@@ -72,8 +71,8 @@ def judge_clock(clock: ClockSeen | None) -> Finding:
         return good("clock", f"within {max(off_s, clock.round_trip_s / 2):.2f} s")
     shown = f"{show_seconds(off_s)} {way} of this machine"
     evidence = [f"asked over a round trip of {clock.round_trip_s * 1000:.0f} ms"]
-    judge = bad if off_s > WRONG_CLOCK_S else warn
-    return judge("clock", shown, evidence, "date", "sudo timedatectl set-ntp true")
+    evidence.append("the times in its logs and files do not match those of other hosts")
+    return warn("clock", shown, evidence, "date", "sudo timedatectl set-ntp true")
 
 
 def judge_disks(machine: MachineSeen, needed_bytes: int) -> Iterator[Finding]:
@@ -83,16 +82,27 @@ def judge_disks(machine: MachineSeen, needed_bytes: int) -> Iterator[Finding]:
         yield _disk(disk, needed_bytes if disk.what == "images" else 0, machine)
 
 
+def _unwritable(check: str, folder: str, machine: MachineSeen) -> Finding:
+    """Return the finding for a folder that the SSH user has to write to and may not.
+
+    The fix names the user, because the user who may use sudo there is often another one."""
+    quoted, user = shlex.quote(folder), shlex.quote(machine.user) if machine.user else '"$USER"'
+    deep = "-R " if "/.hvdocker" in folder else ""
+    own = "sudo chmod 1777 /tmp" if folder == "/tmp" else f"sudo chown {deep}{user} {quoted}"
+    evidence = [f"{machine.user or 'this user'} may not write to {folder}"]
+    return bad(check, f"{folder} is not writable", evidence, f"ls -ld {quoted}", f"on the host: {own}")
+
+
 def _disk(disk: DiskSeen, needed_bytes: int, machine: MachineSeen) -> Finding:
-    check = {"images": "images-disk", "home": "home-disk"}.get(disk.what, "mount-disk")
+    check = {"images": "images-disk", "home": "home-disk", "tmp": "tmp-disk"}.get(disk.what, "mount-disk")
     shown = f"{show_bytes(disk.free_bytes)} of {show_bytes(disk.total_bytes)} free"
     command, folder = Command(("df", "-h", disk.path)).line(), shlex.quote(disk.path)
-    fix = PRUNE if disk.what == "images" else f"free some space: du -xsh {folder}/* | sort -h"
-    if disk.what == "home" and not machine.can_write_home:
-        evidence, own = [f"this user may not write to {disk.path}"], f'sudo chown "$USER" {folder}'
-        return bad(check, f"{disk.path} is not writable", evidence, f"ls -ld {folder}", own)
+    fix = FREE_IMAGES_FIX if disk.what == "images" else f"free some space: du -xsh {folder}/* | sort -h"
+    closed = [path for path in machine.unwritable if (path == "/tmp") is (disk.what == "tmp")]
+    if closed and disk.what in ("home", "tmp"):
+        return _unwritable(check, closed[0], machine)
     if disk.free_bytes < needed_bytes:
-        evidence = [f"the image takes {show_bytes(needed_bytes)}, and is not there yet"]
+        evidence = [f"the image takes about {show_bytes(needed_bytes)} while it is loaded, and is not there yet"]
         return bad(check, f"{shown} at {disk.path}", evidence, command, fix)
     if disk.what != "mount" and disk.free_bytes < MIN_HOME_BYTES:
         needed = f"{disk.path}: {shown}, at least {show_bytes(MIN_HOME_BYTES)} are needed"
@@ -101,7 +111,7 @@ def _disk(disk: DiskSeen, needed_bytes: int, machine: MachineSeen) -> Finding:
         judge = bad if disk.free_inodes == 0 and disk.what != "mount" else warn
         said = f"{disk.free_inodes} of {disk.inodes} inodes free at {disk.path}"
         return judge(check, said, ["no new files fit, whatever space is left"], f"df -i {folder}", fix)
-    if disk.what != "mount" and _is_little(disk):
+    if disk.what in ("images", "home") and _is_little(disk):
         return warn(check, f"only {shown} at {disk.path}", (), command, fix)
     return good(check, f"{shown} at {disk.path}")
 

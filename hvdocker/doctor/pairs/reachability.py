@@ -147,9 +147,15 @@ def _blocked_out_of_host(
 def _blocked_pair(results: PairResults, door: _PortCheck, pair: Pair, trouble: _Failure, does_reverse: bool) -> Finding:
     start, end = pair
     lines = trouble.lines
-    if does_reverse:
-        lines = (*lines, f"the other way works: {end} → {start}; it is {end} that drops what {start} sends")
     source, target = results.listeners[start].address, results.listeners[end].address
+    if does_reverse:
+        # A rule for outgoing packets on the start looks the same from there, and is rarer.
+        let_out = _iptables_accept("OUTPUT", "-d", [target], door.port)
+        lines = (
+            *lines,
+            f"the other way works: {end} → {start}; {end} drops what {start} sends, or {start} does not let it out "
+            f"(then on {start}: {let_out})",
+        )
     if trouble.kind == "own":
         fix = f"on {start}: {_iptables_accept('OUTPUT', '-d', [target], door.port)}"
     elif trouble.kind == "unreachable" and does_reverse:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from docker import APIClient
 
-from hvdocker.errors import HostUnfit, HvdockerError
+from hvdocker.errors import FREE_IMAGES_FIX, HostUnfit, HvdockerError
 from hvdocker.images.ship.cache import LayerCache
 from hvdocker.images.ship.part_tags import remove_parts
 from hvdocker.images.ship.resumable_parts import (
@@ -178,7 +178,7 @@ def load_error(reference: str, said: str) -> HvdockerError:
         return HostUnfit(
             f"the disk is full: loading {reference}",
             lines=[said],
-            fix="free some space: docker image prune && docker builder prune",
+            fix=FREE_IMAGES_FIX,
         )
     kind = LayersGone if _LAYER_NOT_FOUND.search(said) else HvdockerError
     return kind(f"loading {reference} failed", lines=[said])

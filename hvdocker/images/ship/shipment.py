@@ -15,7 +15,7 @@ from datetime import datetime, timezone
 
 from docker import APIClient
 
-from hvdocker.errors import HostUnfit, HostUnreachable, HvdockerError, Interrupted, raise_all
+from hvdocker.errors import FREE_IMAGES_FIX, HostUnfit, HostUnreachable, HvdockerError, Interrupted, raise_all
 from hvdocker.images.fan_out.capabilities import FeedCapabilities, capabilities_command, parse_capabilities
 from hvdocker.images.fan_out.fan_out import FanOut
 from hvdocker.images.fan_out.feeders import FanOutHost, is_fan_out_worthwhile
@@ -267,7 +267,7 @@ def _disk_errors(image: ExportedImage, members: Mapping[str, FanOutHost]) -> lis
                     f"the image needs about {show_bytes(needs)} of disk, {show_bytes(free)} are free",
                     host=name,
                     command="df -h /var/lib/docker",
-                    fix="free some space: docker image prune && docker builder prune",
+                    fix=FREE_IMAGES_FIX,
                 )
             )
     return errors

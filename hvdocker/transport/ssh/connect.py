@@ -216,15 +216,21 @@ def _hop(host: Host, connection: Any, route: SshRoute, before: tuple[str, ...] |
     `before` is None if the server is the host itself. For a jump host it has the jump hosts in front of it."""
     shown = host if before is None else replace(host, ssh=replace(host.ssh, jump=",".join(before) or None))
     previous = route.jumps[-1] if route.jumps else None
+    config, known_hosts = connection.ssh_config, route.credentials.known_hosts
+    known_as = config.get("hostkeyalias") or host_keys.entry_for(connection.host, connection.port)
+    known_in = [path for path in _known_hosts_files(config) if known_hosts.about(known_as, [path])]
+    keys = [host.ssh.key] if host.ssh.key else config.get("identityfile", [])
     return Hop(
         address=connection.host,
         port=connection.port,
         user=connection.user,
-        known_as=connection.ssh_config.get("hostkeyalias") or host_keys.entry_for(connection.host, connection.port),
+        known_as=known_as,
         by_hand=shlex.join((*ssh_words(shown), "true")),
         is_jump=before is not None,
         through=f"{previous.user}@{previous.host}:{previous.port}" if previous else "",
         proxy_for=host.host if not previous and _proxy_command(connection) else "",
+        known_in=tuple(str(path) for path in known_in if path != host_keys.user_known_hosts(Path.home())),
+        key=str(Path(keys[0]).expanduser()) if keys else "",
     )
 
 

@@ -37,7 +37,8 @@ class Hop:
     `address` and `port` are where the connection goes. `known_as` is the server's name in known_hosts. `by_hand` is an
     ssh command that tries the same connection. `through` is the jump host (`user@host:port`) from which the connection
     is made, empty without one. `proxy_for` is the name that ssh connects to if a ProxyCommand makes the connection,
-    else empty."""
+    else empty. `known_in` are the known_hosts files that have a key of the server. `key` is the key file that the
+    inventory or ~/.ssh/config names, empty if neither names one."""
 
     address: str
     port: int = 22
@@ -47,6 +48,8 @@ class Hop:
     is_jump: bool = False
     through: str = ""
     proxy_for: str = ""
+    known_in: tuple[str, ...] = ()
+    key: str = ""
 
     @property
     def target(self) -> str:
@@ -99,11 +102,11 @@ def _failure(error: Exception, hop: Hop, timeout_s: float) -> _ConnectFailure | 
     if isinstance(error, socket.gaierror):
         return _unresolved(hop)
     if isinstance(error, paramiko.BadHostKeyException):
-        forget = shlex.join(("ssh-keygen", "-R", hop.known_as))
         return _ConnectFailure(
             "hostkey",
             f"the host key of {hop.label} has changed: it is not the one in known_hosts",
-            f"if it was reinstalled, remove the old key: {forget}; else beware",
+            f"if it was reinstalled, remove the old key: {_forget_command(hop)}; "
+            "then add --accept-new-host-keys or connect once with ssh; else beware",
         )
     if isinstance(error, paramiko.AuthenticationException):
         return _ConnectFailure(
@@ -114,6 +117,15 @@ def _failure(error: Exception, hop: Hop, timeout_s: float) -> _ConnectFailure | 
     if isinstance(error, paramiko.ChannelException):
         return _not_forwarded(error, hop)
     return _no_answer(error, hop, timeout_s)
+
+
+def _forget_command(hop: Hop) -> str:
+    """Return the command that removes the keys of `hop` from all known_hosts files that have one."""
+    lines = []
+    for path in hop.known_in:
+        sudo = ("sudo",) if path.startswith("/etc/") else ()
+        lines.append(shlex.join((*sudo, "ssh-keygen", "-f", path, "-R", hop.known_as)))
+    return " && ".join(lines) or shlex.join(("ssh-keygen", "-R", hop.known_as))
 
 
 def _unresolved(hop: Hop) -> _ConnectFailure:
@@ -185,9 +197,11 @@ def _offered(said: str) -> str:
 def ssh_copy_id_command(hop: Hop) -> str:
     """Return the ssh-copy-id command that installs the user's key on the server `hop`, for messages."""
     user = f"{hop.user}@" if hop.user else ""
+    # Without -i it would copy a key of ~/.ssh or of the agent, and hvdocker would log in with another one.
+    key = ("-i", hop.key) if hop.key else ()
     if hop.proxy_for:
         # Only ssh itself knows the way there, by the name in ~/.ssh/config.
-        return shlex.join(("ssh-copy-id", f"{user}{hop.proxy_for}"))
+        return shlex.join(("ssh-copy-id", *key, f"{user}{hop.proxy_for}"))
     port = () if hop.port == 22 else ("-p", str(hop.port))
     jump = ("-o", f"ProxyJump={hop.through}") if hop.through else ()
-    return shlex.join(("ssh-copy-id", *port, *jump, f"{user}{hop.address}"))
+    return shlex.join(("ssh-copy-id", *key, *port, *jump, f"{user}{hop.address}"))

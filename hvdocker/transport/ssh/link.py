@@ -28,6 +28,12 @@ if TYPE_CHECKING:
     from docker import APIClient
 
 _CHUNK = 1 << 18
+_NOT_FOUND = 127  # exit code of a shell that does not find a program
+# Without stream-local forwarding the engine is reached by the docker CLI of the host, and here there is none.
+_NO_WAY_FIX = (
+    "on the host: sudo apt-get install docker.io (its docker CLI), "
+    "or AllowStreamLocalForwarding yes in sshd_config and sudo systemctl restart ssh"
+)
 _REFUSED = 2  # RFC 4254: nothing listens there; any other code means that this sshd does not forward
 
 
@@ -190,12 +196,13 @@ class SshLink:
             if not self._transport.is_active():
                 raise
             words = Command((*self.docker_argv, "version"))
+            ended = self.run(words)
             raise HostUnfit(
                 "the Docker engine does not answer",
                 host=self.name,
                 command=self.pasteable(words),
-                lines=self.run(words).tail(3) or [str(error)],
-                fix="is it running? sudo systemctl start docker",
+                lines=ended.tail(3) or [str(error)],
+                fix=_NO_WAY_FIX if ended.code == _NOT_FOUND else "is it running? sudo systemctl start docker",
             ) from error
 
     def greeting(self, address: str, port: int, timeout_s: float) -> bytes | None:

@@ -70,6 +70,21 @@ def test_sudo_that_wants_a_password_is_quoted() -> None:
     assert caught.value.lines[1] == "sudo: a password is required" and "usermod" in str(caught.value.fix)
 
 
+def test_fixes_put_a_user_into_the_group_docker_who_could_not_open_the_socket_otherwise() -> None:
+    def fix(text: str) -> str | None:
+        with pytest.raises(HostUnfit) as caught:
+            choose_engine_access(read_probe(text), FakeLink("a"))
+        return caught.value.fix
+
+    join = "sudo usermod -aG docker ada"
+    assert fix(f"user ada\nuid 1000\n{DENIED}") == f"on the host: {join} (or allow passwordless sudo)"
+    assert fix("user ada\nuid 1000\n") == f"install Docker: sudo apt-get install docker.io && {join}"
+    assert fix("user ada\nuid 1000\ncli yes\n") == f"sudo systemctl start docker && {join}"
+    for may_open in ("uid 1000\ndockergroup yes\n", "uid 1000\nsudo yes\n", "uid 0\n"):
+        assert fix(f"user ada\n{may_open}cli yes\n") == "sudo systemctl start docker"
+    assert "usermod -aG docker $USER" in str(fix(f"user uid=1000\nuid 1000\n{DENIED}"))
+
+
 def test_the_probe_asks_for_the_mounts() -> None:
     link = FakeLink("a", lambda command, stdin: (0, b"uid 7\ndone\n", b""))
     assert _probe(link, LAB).number("uid", 0) == 7

@@ -6,7 +6,7 @@ import paramiko
 import pytest
 import requests
 
-from hvdocker.errors import HostUnfit, HostUnreachable, HvdockerError
+from hvdocker.errors import ChannelRefused, HostUnfit, HostUnreachable, HvdockerError
 from hvdocker.transport.errors import translating_errors
 
 
@@ -41,7 +41,7 @@ def test_a_bug_stays_a_bug() -> None:
             "another container has this name: doing",
         ),
         (docker.errors.DockerException("x"), HostUnfit, "the Docker engine does not answer: doing"),
-        (paramiko.ChannelException(2, "refused"), HostUnfit, "the SSH server refused a channel: doing"),
+        (paramiko.ChannelException(2, "refused"), ChannelRefused, "the SSH server refused a channel: doing"),
         (paramiko.SSHException("x"), HostUnreachable, "the connection was lost: doing"),
         (requests.exceptions.ConnectionError("x"), HostUnreachable, "the connection was lost: doing"),
         (OSError("x"), HostUnreachable, "the connection was lost: doing"),

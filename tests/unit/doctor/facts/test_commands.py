@@ -77,9 +77,9 @@ def test_the_script_sees_what_the_kernel_says(top: Path) -> None:
     (port,) = seen.infiniband_ports
     assert (port.device, port.port, port.state, port.is_active) == ("mlx5_0", "1", "ACTIVE", True)
     assert seen.is_selinux_enforcing and seen.has_apparmor and seen.nvidia_cards == 1
-    assert [disk.what for disk in seen.disks] == ["images", "home", "mount"]
+    assert [disk.what for disk in seen.disks] == ["images", "home", "tmp", "mount"]
     assert all(disk.total_bytes > disk.free_bytes > 0 for disk in seen.disks)
-    assert seen.resolved["localhost"]
+    assert seen.resolved["localhost"] and seen.user and seen.unwritable == ()
     (gpu,) = seen.gpus
     assert (gpu.model, gpu.driver, gpu.is_persistent, gpu.is_mig) == ("Tesla T4", "535.183.01", True, False)
     (process,) = seen.gpu_processes

@@ -52,9 +52,10 @@ PATH = "/srv/data"
 HOSTILE = '/srv/it\'s "mine" $(touch evil) `touch evil`; touch evil & # *'
 # Every check that can be red.
 RED = {
-    "address", "apparmor", "architecture", "clock", "code", "container", "cpu", "cuda", "engine", "gpus",
+    "address", "apparmor", "architecture", "container", "cpu", "cuda", "engine", "gpus",
     "home-disk", "image", "images-disk", "mounts", "mtu", "name", "network", "ports", "same horovod",
-    "same image", "same nccl", "same tensorflow", "same torch", "selinux", "socket", "ssh", "toolkit", "worker",
+    "same image", "same nccl", "same tensorflow", "same torch", "selinux", "socket", "ssh", "tmp-disk",
+    "toolkit", "worker",
 }  # fmt: skip
 
 
@@ -63,7 +64,8 @@ def machines(path: str) -> Iterator[MachineSeen]:
     plain = machine("plain")
     disks = [DiskSeen("home", path, 1 << 30, 0), DiskSeen("images", path, 1 << 30, 0)]
     disks += [replace(disk, free_bytes=1 << 29, inodes=9, free_inodes=0) for disk in disks]
-    yield from (replace(plain, disks=(disk,), can_write_home=can) for disk in disks for can in (True, False))
+    yield from (replace(plain, disks=(disk,), unwritable=closed) for disk in disks for closed in ((), (path,)))
+    yield replace(plain, disks=(DiskSeen("tmp", "/tmp", 1 << 30, 0),), unwritable=("/tmp",))
     yield replace(plain, feeds=(path,), gpu_error=f"cannot open {path}")
     yield replace(plain, resolved={"a": ("127.0.1.1",), "b": ("127.0.0.1",)}, hostname="a")
     yield replace(plain, infiniband_ports=(InfinibandPort("mlx5_0", "1", "1: DOWN"),))

@@ -10,7 +10,7 @@ from hvdocker.doctor.judges.between_hosts import judge_between_hosts
 from hvdocker.doctor.judges.cluster import why_replaced
 from hvdocker.doctor.judges.host import FixCommands, JudgeInput, judge_host
 from hvdocker.doctor.report import DoctorReport, Finding
-from hvdocker.errors import HostUnfit, HostUnreachable, HvdockerError
+from hvdocker.errors import ChannelRefused, HostUnfit, HostUnreachable, HvdockerError
 from hvdocker.inventory.inventory import Host
 from hvdocker.locks.holder import Holder
 from hvdocker.observe.state import ContainerSeen
@@ -75,6 +75,8 @@ def test_a_host_that_was_lost_in_between_cannot_be_reached() -> None:
     assert bad(found) == {"answers"} and found["answers"].is_unreachable
     slow = judged(replace(HEALTHY, engine=None, failures=(HvdockerError("took longer", host="a"),)))
     assert bad(slow) == set() and slow["unseen"].mark.value == "unknown"
+    refused = judged(replace(HEALTHY, clock=None, failures=(ChannelRefused("refused a channel", host="a"),)))
+    assert bad(refused) == {"login"} and not refused["login"].is_unreachable
 
 
 def test_what_the_planners_found() -> None:
@@ -90,12 +92,34 @@ def test_an_image_that_is_not_there_leaves_cells_open() -> None:
     assert bad(found) == {"images-disk"} and "shm" not in found
 
 
+def test_an_image_needs_room_for_its_largest_layer_twice_while_it_is_loaded() -> None:
+    """Unless the engine may have most of its layers: it has another image of ours."""
+    health = replace(HEALTHY, seen=host_seen("a", image=None), trial=None)
+    engine = replace(HEALTHY.engine or EngineState(), has_own_image=True)
+    free = next(disk.free_bytes for disk in machine("plain").disks if disk.what == "images")
+    for one, found in ((health, {"images-disk"}), (replace(health, engine=engine), set())):
+        assert bad(judged(one, is_up=False, missing_image_bytes=free // 2)) == found
+
+
 def test_workers_that_are_not_what_they_should_be() -> None:
     exited = judged(replace(HEALTHY, seen=host_with_worker(LAB, "a", state="exited")))
     assert bad(exited) == {"worker"} and exited["worker"].fix == "hvdocker up -i x.yaml"
     assert judged(replace(HEALTHY, seen=host_seen("a")))["worker"].mark.value == "bad"
     changed = judged(HEALTHY, why_new="its settings changed")["worker"]
     assert changed.mark.value == "warn" and "its settings changed" in changed.shown
+
+
+def test_a_container_of_somebody_else_that_has_the_name_of_the_worker() -> None:
+    engine = replace(HEALTHY.engine or EngineState(), stranger="hvdocker-lab-worker")
+    taken = judged(replace(HEALTHY, engine=engine, seen=host_seen("a")), is_up=False)
+    assert bad(taken) == {"worker"} and taken["worker"].fix
+    assert "docker rename hvdocker-lab-worker hvdocker-lab-worker-old" in taken["worker"].fix
+
+
+def test_a_lock_that_nobody_can_take() -> None:
+    error = HostUnfit("the host cannot be locked", lines=["a file"], fix="sudo rm -rf /tmp/hvdocker.lock")
+    found = judged(replace(HEALTHY, lock_error=error))
+    assert bad(found) == {"lock"} and found["lock"].fix == "sudo rm -rf /tmp/hvdocker.lock"
 
 
 def test_why_a_worker_would_be_replaced() -> None:
@@ -105,7 +129,7 @@ def test_why_a_worker_would_be_replaced() -> None:
 
 def test_code_that_was_edited_there() -> None:
     found = judged(replace(HEALTHY, code=CodeSeen("c" * 64, 3, ("train.py",))))
-    assert bad(found) == {"code"} and found["code"].evidence == ("train.py",)
+    assert found["code"].mark.value == "warn" and found["code"].evidence == ("train.py",)
     assert found["code"].fix == "bring the same code everywhere: hvdocker train -i x.yaml --checksum SCRIPT"
     cut = judged(replace(HEALTHY, code=CodeSeen("c" * 64, 3, is_unfinished=True)))
     assert cut["code"].mark.value == "warn"

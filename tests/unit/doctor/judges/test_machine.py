@@ -46,6 +46,30 @@ def test_a_busy_machine_and_full_disks() -> None:
     assert mount.check == "mount-disk" and mount.mark.value == "warn" and "/mnt/data set" in mount.shown
 
 
+@pytest.mark.parametrize(
+    ("what", "folder", "fix"),
+    [
+        ("home", "/home/ada", "on the host: sudo chown ada /home/ada"),
+        ("home", "/home/ada/.hvdocker", "on the host: sudo chown -R ada /home/ada/.hvdocker"),
+        ("home", "/home/ada/.hvdocker/lab", "on the host: sudo chown -R ada /home/ada/.hvdocker/lab"),
+        ("tmp", "/tmp", "on the host: sudo chmod 1777 /tmp"),
+    ],
+)
+def test_folders_that_the_ssh_user_may_not_write_to(what: str, folder: str, fix: str) -> None:
+    disks = (DiskSeen("home", "/home/ada", 100 * GIB, 50 * GIB), DiskSeen("tmp", "/tmp", 100 * GIB, 50 * GIB))
+    found = {one.check: one for one in judge_disks(MachineSeen(disks=disks, user="ada", unwritable=(folder,)), 0)}
+    closed = found.pop(f"{what}-disk")
+    assert (closed.mark.value, closed.shown, closed.fix) == ("bad", f"{folder} is not writable", fix)
+    assert [one.mark.value for one in found.values()] == ["good"]
+
+
+def test_a_tmp_without_space_is_bad_because_locks_are_there() -> None:
+    (full,) = judge_disks(MachineSeen(disks=(DiskSeen("tmp", "/tmp", GIB, 4096),)), 0)
+    assert (full.check, full.mark.value) == ("tmp-disk", "bad") and "du -xsh /tmp/*" in (full.fix or "")
+    (small,) = judge_disks(MachineSeen(disks=(DiskSeen("tmp", "/tmp", GIB, GIB // 4),)), 0)
+    assert small.mark.value == "good"
+
+
 def test_a_disk_without_inodes_left() -> None:
     disk = DiskSeen("home", "/home/ada", 100 * GIB, 50 * GIB, 6553600, 0)
     (finding,) = judge_disks(MachineSeen(disks=(disk,)), 0)
@@ -54,7 +78,9 @@ def test_a_disk_without_inodes_left() -> None:
 
 def test_an_image_that_does_not_fit() -> None:
     images, *_ = judge_disks(machine("plain"), 80 * GIB)
-    assert images.mark.value == "bad" and images.evidence == ("the image takes 80 GB, and is not there yet",)
+    assert images.mark.value == "bad" and images.evidence == (
+        "the image takes about 80 GB while it is loaded, and is not there yet",
+    )
 
 
 @pytest.mark.parametrize(
@@ -64,8 +90,8 @@ def test_an_image_that_does_not_fit() -> None:
         (1.4, 1.0, "good"),
         (-1.6, 0.1, "warn"),
         (29.0, 0.1, "warn"),
-        (100.0, 0.1, "bad"),
-        (-3600.0, 5.0, "bad"),
+        (100.0, 0.1, "warn"),
+        (-3600.0, 5.0, "warn"),
     ],
 )
 def test_a_clock(offset_s: float, round_trip_s: float, mark: str) -> None:

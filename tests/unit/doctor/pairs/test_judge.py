@@ -71,7 +71,8 @@ def test_one_way_of_one_pair_is_dropped() -> None:
                 "a → b 10.0.0.12:41001: timed out after 3 s",
                 "a → b 10.0.0.12:42002: timed out after 3 s",
                 "a → b 10.0.0.12:43003: timed out after 3 s",
-                "the other way works: b → a; it is b that drops what a sends",
+                "the other way works: b → a; b drops what a sends, or a does not let it out "
+                "(then on a: sudo iptables -I OUTPUT -p tcp -d 10.0.0.12 -j ACCEPT)",
             ),
             fix="on b: sudo iptables -I INPUT -p tcp -s 10.0.0.11 -j ACCEPT",
         )

@@ -2,6 +2,7 @@
 
 import shlex
 import socket
+from dataclasses import replace
 
 import paramiko
 import pytest
@@ -108,6 +109,16 @@ def test_a_key_is_copied_on_the_way_that_ssh_goes() -> None:
     assert ssh_copy_id_command(BEHIND) == "ssh-copy-id -o ProxyJump=kim@bastion:22 kim@10.0.0.5"
     proxied = Hop("10.0.0.5", 2222, "kim", proxy_for="gpu-a")
     assert ssh_copy_id_command(proxied) == "ssh-copy-id kim@gpu-a"
+
+
+def test_the_key_that_is_copied_is_the_one_that_hvdocker_logs_in_with() -> None:
+    assert ssh_copy_id_command(replace(HOST, key="/home/kim/lab key")) == "ssh-copy-id -i '/home/kim/lab key' kim@gpu-a"
+
+
+def test_a_changed_key_is_removed_from_the_files_that_have_it_and_the_new_one_is_accepted() -> None:
+    told = connect_failure(bad_host_key(), replace(HOST, known_in=("/etc/ssh/ssh_known_hosts", "/home/kim/hosts")))
+    both = "sudo ssh-keygen -f /etc/ssh/ssh_known_hosts -R gpu-a && ssh-keygen -f /home/kim/hosts -R gpu-a"
+    assert told.fix and f"{both}; then add --accept-new-host-keys" in told.fix
 
 
 @pytest.mark.parametrize(
