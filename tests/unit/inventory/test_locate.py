@@ -311,7 +311,7 @@ def test_another_clusters_name_is_checked_as_in_an_inventory(tmp_path: Path, nam
     path = write(tmp_path / "inventory.yaml", "own")
     with pytest.raises(UsageProblem, match="--cluster should be at most 63 lower-case letters"):
         locate(env(tmp_path), path, name)
-    with pytest.raises(UsageProblem, match="--cluster should be lower-case letters"):
+    with pytest.raises(UsageProblem, match="--cluster should be at most 63 lower-case letters"):
         generate(env(tmp_path), local=2, cluster=name)
 
 
