@@ -181,7 +181,7 @@ def test_a_cluster_that_went_bad_under_way(site: LabCluster) -> None:
     assert cells["h2", "worker"]["mark"] == "warn" and "the image changed" in cells["h2", "worker"]["shown"]
 
     clock = cells["h3", "clock"]
-    assert clock["mark"] == "bad" and clock["command"] == "date"
+    assert clock["mark"] == "warn" and clock["command"] == "date"
     assert clock["shown"].startswith("1 min") and clock["shown"].endswith("ahead of this machine")
     assert clock["fix"] == "sudo timedatectl set-ntp true" and "round trip" in clock["evidence"][0]
     left = cells["h3", "leftovers"]
@@ -193,7 +193,7 @@ def test_a_cluster_that_went_bad_under_way(site: LabCluster) -> None:
     assert (
         "the next run takes it over" in lock["evidence"][1] and lock["fix"] == "hvdocker lock release -i inventory.yaml"
     )
-    assert red(cells) == {("h1", "code"), ("h3", "clock")}
+    assert red(cells) == {("h1", "code")}
 
     site.up()
     site.cli.run("train", "-np", "3", "--workdir", "code", "--", "true", cwd=site.folder)

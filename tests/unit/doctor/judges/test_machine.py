@@ -64,15 +64,15 @@ def test_an_image_that_does_not_fit() -> None:
         (1.4, 1.0, "good"),
         (-1.6, 0.1, "warn"),
         (29.0, 0.1, "warn"),
-        (100.0, 0.1, "bad"),
-        (-3600.0, 5.0, "bad"),
+        (100.0, 0.1, "warn"),
+        (-3600.0, 5.0, "warn"),
     ],
 )
 def test_a_clock(offset_s: float, round_trip_s: float, mark: str) -> None:
     finding = judge_clock(ClockSeen(offset_s, round_trip_s))
     assert finding.mark.value == mark
     if mark != "good":
-        assert ("ahead" if offset_s > 0 else "behind") in finding.shown
+        assert finding.shown.endswith(f" {'ahead of' if offset_s > 0 else 'behind'} this machine")
         assert finding.fix == "sudo timedatectl set-ntp true"
 
 
