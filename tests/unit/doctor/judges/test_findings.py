@@ -52,7 +52,7 @@ PATH = "/srv/data"
 HOSTILE = '/srv/it\'s "mine" $(touch evil) `touch evil`; touch evil & # *'
 # Every check that can be red.
 RED = {
-    "address", "apparmor", "architecture", "clock", "code", "container", "cpu", "cuda", "engine", "gpus",
+    "address", "apparmor", "architecture", "code", "container", "cpu", "cuda", "engine", "gpus",
     "home-disk", "image", "images-disk", "mounts", "mtu", "name", "network", "ports", "same horovod",
     "same image", "same nccl", "same tensorflow", "same torch", "selinux", "socket", "ssh", "toolkit", "worker",
 }  # fmt: skip
