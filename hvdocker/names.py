@@ -79,7 +79,7 @@ SECRETS_FOLDER = f"{CONTAINER_FOLDER}/secrets"
 RUN_MARKS_FOLDER = "run"
 
 CLUSTER_NAME_PATTERN = r"[a-z0-9][a-z0-9_.-]{0,62}"
-CLUSTER_NAME_RULE = "should be lower-case letters, digits, '-', '_' or '.', starting with a letter or digit"
+CLUSTER_NAME_RULE = "should be at most 63 lower-case letters, digits, '-', '_' or '.', starting with a letter or digit"
 _SAFE_FILE_NAME = re.compile(r"[^./\x00-\x1f\x7f-\x9f][^/\x00-\x1f\x7f-\x9f]{0,200}")
 _BASE32 = "abcdefghijklmnopqrstuvwxyz234567"
 

@@ -26,6 +26,13 @@ def parse_bytes(text: str) -> int | None:
     return size if size <= _MAX_BYTES else None
 
 
+def lacks_unit(text: str) -> bool:
+    """Return whether the text is a size below 1 MiB without a unit, such as `16` or `16.5`. Nobody means so few bytes:
+    the unit was forgotten."""
+    found = re.fullmatch(r"[ ]*([0-9]{1,18}(?:\.[0-9]{1,18})?)[ ]*", text)
+    return found is not None and 0 < float(found[1]) < MIB
+
+
 def exact_size(count: int) -> str:
     """Return a number of bytes as text that `parse_bytes` reads, such as `16GB`, in the largest unit that gives a
     whole number."""

@@ -73,7 +73,7 @@ def doctor(env: Env, located: Located, options: DoctorOptions) -> DoctorReport:
         healths = _examine(env, inventory, session, outcomes, {} if options.is_cheap else placed)
         networks, pairs = _between(env, inventory, session, state, placed, options, words)
         save_link_speeds(located, pairs)
-    whys = why_replaced(inventory, state, placed, env.maker())
+    whys = why_replaced(inventory, state, placed, env.maker(), _brought_key(env, located))
     cases = [
         JudgeInput(
             inventory,
@@ -132,6 +132,18 @@ def _is_up_on(name: str, inventory: Inventory, state: ClusterState) -> bool:
     them needs no worker on the other hosts."""
     workers = state.workers()
     return name in workers or (bool(workers) and not is_complete(inventory, state))
+
+
+def _brought_key(env: Env, located: Located) -> str | None:
+    """Return the public half of the user's own key, None if the inventory names none. A key that cannot be read is
+    only noted: it says nothing about the hosts."""
+    from hvdocker.cluster.up import user_public_key
+
+    try:
+        return user_public_key(located)
+    except HvdockerError as error:
+        env.listener(Event("note", f"`keys:` of the inventory: {error.what}"))
+        return None
 
 
 def _say(env: Env, text: str, host: str | None = None) -> None:

@@ -92,17 +92,17 @@ class Examiner:
     def _with_cluster(self, health: HostFacts, link: HostLink, place: HostPlan, attempts: Attempts) -> HostFacts:
         from hvdocker.doctor.facts.code_drift import see_code
 
-        trial = attempts.attempt("trying a container", lambda: self._try(health, link, place))
+        trial = attempts.attempt("trying a container", lambda: self._try(link, place))
         if not place.seen.cluster_dir:
             return replace(health, trial=trial)
         code = attempts.attempt("looking at its code", lambda: see_code(link, f"{place.folder}/code"))
         return replace(health, trial=trial, code=code)
 
-    def _try(self, health: HostFacts, link: HostLink, place: HostPlan) -> TrialResult | None:
+    def _try(self, link: HostLink, place: HostPlan) -> TrialResult | None:
         """Run the trial container, and return None if the host has no image for it. The doctor ships no image.
 
         `place` is the host's plan. The image is the one that ranks run in. If it is missing on a host with GPUs,
-        any other hvdocker image is used, to test at least `--gpus`. `health` is not used."""
+        any other hvdocker image is used, to test at least `--gpus`."""
         from hvdocker.doctor.facts.trial_container import any_own_image, try_container
 
         has_gpus = bool(place.seen.gpus)

@@ -124,7 +124,8 @@ def _look_at_runs(
     found = {}
     for run in runs:
         own = named(env, located, run.cluster)
-        down_options = DownOptions(discards=options.discards, is_forced=True)
+        # In a dry run the plan also names the jobs whose code folders have files to fetch, as that of `down` does.
+        down_options = DownOptions(discards=options.discards, is_dry_run=options.is_dry_run, is_forced=True)
         try:
             found[run.cluster] = own, observe_and_plan(env, own, links, down_options, ())
         except UsageProblem as error:

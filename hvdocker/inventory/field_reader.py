@@ -9,10 +9,10 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from hvdocker.inventory.fields import EXTENSION_KEY_PATTERN, Field
+from hvdocker.inventory.fields import EXTENSION_KEY_PATTERN, Field, FieldKind
 from hvdocker.inventory.safe_text import shortened
 from hvdocker.inventory.yaml_document import Document, KeyPath
-from hvdocker.units import MIB, parse_bytes
+from hvdocker.units import lacks_unit, parse_bytes
 
 MOST_SHOWN = 80
 
@@ -46,7 +46,7 @@ class FieldReader:
             return {}
         for key in value:
             if key not in field.names and not re.match(EXTENSION_KEY_PATTERN, key):
-                self.complain((*path, key), f"unknown key{_nearest(key, field.names)}")
+                self.complain((*path, key), f"unknown key{_suggestion(key, field)}")
         return value
 
     def text(self, values: Values, path: KeyPath, field: Field, check: TextCheck | None = None) -> str | None:
@@ -116,9 +116,8 @@ class FieldReader:
             return None
         is_size = isinstance(value, (str, int)) and not isinstance(value, bool)
         found = parse_bytes(str(value)) if is_size else None
-        if found and found < MIB and str(value).strip().isdecimal():
-            # Nobody means so few bytes: the unit was forgotten.
-            self.complain(path, f"{found} bytes? write {found}GB or {found}MB")
+        if is_size and lacks_unit(shown := str(value).strip()):
+            self.complain(path, f"{shown} bytes? write {shown}GB or {shown}MB")
             return None
         if not found:
             self.complain(path, f"should be a size such as 16GB, got {self.describe_value(value, path)}")
@@ -136,7 +135,14 @@ class FieldReader:
         return "nothing" if value is None else self.document.texts[path]
 
 
-def _nearest(key: str, known: tuple[str, ...]) -> str:
+def _suggestion(key: str, field: Field) -> str:
+    """Return the end of the message about the unknown key `key` in the mapping `field`: the key that was probably
+    meant. A key of a mapping inside `field`, such as `port` of `ssh`, is named with that mapping."""
+    for group in field.fields:
+        # A list such as `hosts` has entries, not keys.
+        if group.kind is FieldKind.GROUP and key in group.names:
+            return f"; did you mean `{group.name}: {{{key}: …}}`?"
+    known = field.names
     close = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
     return f"; did you mean `{close[0]}`?" if close else f"; known are {', '.join(known)}"
 

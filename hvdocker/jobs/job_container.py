@@ -4,6 +4,7 @@ host."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -40,6 +41,19 @@ def newest_masters(state: ClusterState) -> dict[str, ContainerSeen]:
     return found
 
 
+@dataclass
+class LineCount:
+    """Counts the lines of a log while it is read, states of progress bars included."""
+
+    lines: int = 0
+
+    def pieces(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
+        """Yield the pieces of a log unchanged, and count their lines."""
+        for piece in pieces:
+            self.lines += piece.count(b"\n")
+            yield piece
+
+
 def read_lines(
     link: HostLink,
     container: str,
@@ -48,19 +62,26 @@ def read_lines(
     tail: int | None = None,
     since: float | None = None,
     skip: int = 0,
+    count: LineCount | None = None,
 ) -> Iterator[Line]:
     """Yield the lines of the job's output, which is the log of the master `container`. `placement` says on which host
     each rank is, so that each Line names its host.
 
     With `follow` go on until the job ends. With `tail` begin with that many last lines; None means all. With `since`, a
     Unix time of the host's clock, leave out older lines. Then leave out the first `skip` lines. Of a progress bar only
-    the final state is a line."""
-    lines = islice(_all_lines(link, container, placement, follow, tail, since), skip, None)
+    the final state is a line. `count` counts the lines that the engine sends."""
+    lines = islice(_all_lines(link, container, placement, follow, tail, since, count or LineCount()), skip, None)
     return without_launcher_traceback(without_states(lines))
 
 
 def _all_lines(
-    link: HostLink, container: str, placement: Placement, follow: bool, tail: int | None, since: float | None
+    link: HostLink,
+    container: str,
+    placement: Placement,
+    follow: bool,
+    tail: int | None,
+    since: float | None,
+    count: LineCount,
 ) -> Iterator[Line]:
     from hvdocker.engine.container_errors import translating_container_errors
 
@@ -68,7 +89,7 @@ def _all_lines(
         stream = link.engine().logs(
             container, stream=True, follow=follow, tail=tail if tail is not None else "all", since=since
         )
-        yield from _parsed(stream, placement)
+        yield from _parsed(count.pieces(stream), placement)
 
 
 def _parsed(pieces: Iterable[bytes], placement: Placement) -> Iterator[Line]:
@@ -90,6 +111,7 @@ def follow_lines(
     since: float | None = None,
     skip: int = 0,
     again: ReopenLink | None = None,
+    count: LineCount | None = None,
 ) -> HostLink:
     """Pass every line of the job's output (the log of the master `container`) to `on_line`, exactly once, until the job
     ends. Return the link used last. The states of progress bars are passed too, and the final one once more as a plain
@@ -97,9 +119,10 @@ def follow_lines(
 
     `placement` says on which host each rank is. `tail` is the number of last lines with which to begin, None for all.
     With `since`, a Unix time of the host's clock, older lines are left out. Then the first `skip` lines are left out.
-    If the link breaks, `again` returns a new link; without `again` a broken link raises HostUnreachable."""
+    `count` counts the lines that the engine still has. If the link breaks, `again` returns a new link; without `again`
+    a broken link raises HostUnreachable."""
     reading = LogReader(link, container, lambda now: is_running(now, container), again, tail, since)
-    lines = islice(_parsed(reading.pieces(), placement), skip, None)
+    lines = islice(_parsed((count or LineCount()).pieces(reading.pieces()), placement), skip, None)
     for line in without_launcher_traceback(settle_states(lines)):
         on_line(line)
     return reading.link

@@ -15,6 +15,7 @@ from hvdocker.inventory.select_hosts import select_named_hosts
 from hvdocker.jobs import job_container
 from hvdocker.jobs.head_loss import fetching_logs_on_head_loss, reconnect_for
 from hvdocker.jobs.log.copies import find_log_copy, last_matching
+from hvdocker.jobs.log.save import missing_beginning
 from hvdocker.jobs.log.since import Since
 from hvdocker.jobs.log.tail import read_tail
 from hvdocker.jobs.lookup import FoundJob, find_job, observe_jobs
@@ -58,13 +59,17 @@ def logs(env: Env, located: Located, wanted: str | None, request: LogsRequest, o
         found = find_job(env, located, observe_jobs(located, session), wanted)
         if found.master:
             with fetching_logs_on_head_loss(env, located, found.job):
-                _from_container(found, request, on_line, reconnect_for(env, located, session, found))
+                gone = _from_container(found, request, on_line, reconnect_for(env, located, session, found))
+            if gone:
+                env.listener(Event("note", gone))
         else:
             _from_copies(env, found, request, on_line)
         return found.job
 
 
-def _from_container(found: FoundJob, request: LogsRequest, on_line: job_container.OnLine, reconnect: Reconnect) -> None:
+def _from_container(found: FoundJob, request: LogsRequest, on_line: job_container.OnLine, reconnect: Reconnect) -> str:
+    """Pass the requested lines of the master container to `on_line`. Return a text that says which lines are missing
+    because the engine dropped the beginning of the log; empty if none are, or if a part of the log was requested."""
     assert found.master is not None
     link, container, placement = found.link, found.master.name, found.placement
     since = request.since.on(link) if request.since else None
@@ -80,13 +85,16 @@ def _from_container(found: FoundJob, request: LogsRequest, on_line: job_containe
             on_line(line)
         if is_open:
             job_container.follow_lines(link, container, placement, take, None, last.since, last.skip, reconnect)
-    elif request.follows:
-        job_container.follow_lines(link, container, placement, take, since=since, again=reconnect)
+        return ""
+    count = job_container.LineCount()
+    if request.follows:
+        link = job_container.follow_lines(link, container, placement, take, since=since, again=reconnect, count=count)
     else:
-        for line in job_container.read_lines(link, container, placement, follow=False, since=since):
+        for line in job_container.read_lines(link, container, placement, follow=False, since=since, count=count):
             take(line)
         # The SDK ends a stream silently when the link breaks: this call raises if the link is dead.
         job_container.is_running(link, container)
+    return missing_beginning(link, container, count.lines) if since is None else ""
 
 
 def _from_copies(env: Env, found: FoundJob, request: LogsRequest, on_line: job_container.OnLine) -> None:

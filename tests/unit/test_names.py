@@ -23,7 +23,8 @@ def test_good_cluster_names(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["", "Lab", "-lab", ".lab", "a b", "a/b", "한국", "x" * 64, "lab\n"])
 def test_bad_cluster_names(name: str) -> None:
-    assert names.cluster_name_problem(name)
+    problem = names.cluster_name_problem(name)
+    assert problem and "at most 63" in problem
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 import pytest
 
-from hvdocker.units import exact_size, parse_bytes, parse_seconds, show_bytes, show_seconds
+from hvdocker.units import exact_size, lacks_unit, parse_bytes, parse_seconds, show_bytes, show_seconds
 
 GIB = 1024**3
 
@@ -17,6 +17,11 @@ def test_sizes_as_people_write_them(text: str, count: int) -> None:
 @pytest.mark.parametrize("text", ["", "GB", "-1", "1,5G", "1 2", "1PB", "1e9", "0x10", "16 giga"])
 def test_what_is_no_size(text: str) -> None:
     assert parse_bytes(text) is None
+
+
+def test_sizes_whose_unit_was_forgotten() -> None:
+    assert all(map(lacks_unit, ["20", " 16.5 ", "1048575", "0.5"]))
+    assert not any(map(lacks_unit, ["20B", "1KB", "16.5GB", "1048576", "0", "much"]))
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ def address_problems(placed: Mapping[str, HostPlan]) -> list[HvdockerError]:
             host=name,
             command="ip -o addr",
             lines=[describe_addresses(place.seen)],
-            fix=address_fix(place.seen),
+            fix=address_fix_from(_own_addresses(place, placed) or place.seen.addresses),
         )
         for name, place in placed.items()
         if len(placed) > 1 and not place.host.is_local and is_loopback(place.address)
@@ -70,11 +70,16 @@ def _ipv4_fix(place: HostPlan, placed: Mapping[str, HostPlan]) -> str:
 
     `place` is the plan of this host, `placed` has the plans of all. An address that several hosts have, such as that of
     docker0, leads from each of them to itself. If no address is left, the advice names none."""
-    others = {address for one in placed.values() if one is not place for address in one.seen.addresses}
-    own = [address for address in place.seen.addresses if address not in others]
+    own = _own_addresses(place, placed)
     if any(is_in_network(address, ALL_IPV4) for address in own):
         return address_fix_from(own)
     return "give this host an IPv4 address that the other hosts can reach, and write it as its `address:`"
+
+
+def _own_addresses(place: HostPlan, placed: Mapping[str, HostPlan]) -> list[str]:
+    """Return the addresses that this host has and no other host. That of docker0 is on every host."""
+    others = {address for one in placed.values() if one is not place for address in one.seen.addresses}
+    return [address for address in place.seen.addresses if address not in others]
 
 
 def _same_machine_problems(placed: Mapping[str, HostPlan]) -> list[HvdockerError]:

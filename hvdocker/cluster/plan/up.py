@@ -87,7 +87,7 @@ def _plan(
         name: worker_spec_with_image(inventory, p, maker, images.get(name, inventory.image))
         for name, p in placed.items()
     }
-    found |= dict.fromkeys(kept, otherwise or _why_keys_differ([workers[name] for name in kept]))
+    found |= dict.fromkeys(kept, otherwise or why_keys_differ([workers[name] for name in kept]))
     reasons = {name: reason for name, reason in found.items() if reason}
     new = JoinPlan({}) if otherwise else plan_joins(state, placed, reasons, image)
     plan = plan_of(
@@ -114,7 +114,7 @@ def _steps_to_remove_surplus(state: ClusterState, placed: Mapping[str, HostPlan]
         yield RemoveContainer(name, worker.name, worker.id, "no slot of it is wanted any more")
 
 
-def _why_keys_differ(workers: Sequence[ContainerSeen]) -> str | None:
+def why_keys_differ(workers: Sequence[ContainerSeen]) -> str | None:
     """Return a reason to replace all `workers` if they have different client keys, else None.
 
     An interrupted `keys rotate` leaves different keys. All workers are replaced, because only the clocks of several

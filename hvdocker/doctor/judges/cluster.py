@@ -63,9 +63,14 @@ def judge_worker(
 
 
 def why_replaced(
-    inventory: Inventory, state: ClusterState, placed: Mapping[str, HostPlan], maker: Maker
+    inventory: Inventory,
+    state: ClusterState,
+    placed: Mapping[str, HostPlan],
+    maker: Maker,
+    brought_public: str | None = None,
 ) -> dict[str, str]:
-    """Return, by host, why `up` would replace the worker. Hosts whose worker stays are left out.
+    """Return, by host, why `up` would replace the worker. Hosts whose worker stays are left out. `brought_public` is
+    the public half of the user's own key, if any.
 
     `placed` has the host plans, and `maker` the owner and version for the labels of workers. The result is empty if the
     image cannot be determined, because another finding reports that."""
@@ -77,9 +82,11 @@ def why_replaced(
     except HvdockerError:
         return {}
     found = {
-        name: up_plan.why_worker_needed(inventory, placed[name], maker, worker, image, None)
+        name: up_plan.why_worker_needed(inventory, placed[name], maker, worker, image, brought_public)
         for name, worker in workers.items()
     }
+    kept = [name for name, reason in found.items() if reason is None]
+    found |= dict.fromkeys(kept, up_plan.why_keys_differ([workers[name] for name in kept]))
     return {name: reason for name, reason in found.items() if reason}
 
 

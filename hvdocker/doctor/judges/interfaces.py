@@ -80,6 +80,10 @@ def _judge(
     if seen is None:
         line = f"the interfaces of {host} could not be read; its training address is {address}"
         return Finding(CHECK, Mark.UNKNOWN, address, (line,), command="ip -o addr")
+    if ":" in address:
+        # Only IPv4 addresses of interfaces are read. The check `address` refuses IPv6.
+        line = f"the training address of {host} is IPv6: its interface was not examined"
+        return Finding(CHECK, Mark.UNKNOWN, address, (line,), command="ip -o addr")
     training = training_interfaces.get(host)
     if training is None:
         return _address_not_found(host, address, seen)

@@ -60,18 +60,20 @@ def judge_cpu(machine: MachineSeen, slots: int) -> Finding:
 def judge_clock(clock: ClockSeen | None) -> Finding:
     """Judge how far the host's clock differs from the controller's. `clock` is None if it could not be read.
 
-    The finding is WARN above SLOW_CLOCK_S. It is never BAD, because no part of a training compares the clocks of two
-    machines. Half of the round trip is subtracted from the difference, because the measurement may be wrong by that
-    much."""
+    The finding is WARN above SLOW_CLOCK_S, and never BAD: locks, tickets and the periods of jobs are all timed by the
+    clock of one host, so that a training does not depend on the difference. Half of the round trip is subtracted from
+    the difference, because the measurement may be wrong by that much."""
     if clock is None:
         return unknown("clock", "not told", command="date +%s")
     off_s = max(0.0, abs(clock.offset_s) - clock.round_trip_s / 2)
-    way = "ahead" if clock.offset_s > 0 else "behind"
+    way = "ahead of" if clock.offset_s > 0 else "behind"
     if off_s <= SLOW_CLOCK_S:
         return good("clock", f"within {max(off_s, clock.round_trip_s / 2):.2f} s")
-    shown = f"{show_seconds(off_s)} {way} of this machine"
-    evidence = [f"asked over a round trip of {clock.round_trip_s * 1000:.0f} ms"]
-    evidence.append("the times in its logs and files do not match those of other hosts")
+    shown = f"{show_seconds(off_s)} {way} this machine"
+    evidence = [
+        f"asked over a round trip of {clock.round_trip_s * 1000:.0f} ms",
+        "it trains all the same; ages of jobs, and which of them is the newest, are told by the hosts' clocks",
+    ]
     return warn("clock", shown, evidence, "date", "sudo timedatectl set-ntp true")
 
 

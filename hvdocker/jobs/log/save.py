@@ -58,7 +58,7 @@ def write_log(link: HostLink, container: str, folder: Path, name: str = LOG_FILE
         lines = _write_lines(link, container, draft)
         # The SDK ends a stream silently when the link breaks: this call raises if the link is dead.
         inspected: Mapping[str, Any] = link.engine().inspect_container(container)
-        missing = _missing(link, container, lines)
+        missing = missing_beginning(link, container, lines)
     if missing:
         _put_first(draft, f"hvdocker: {missing}\n")
     draft.replace(path)
@@ -77,7 +77,7 @@ def _write_lines(link: HostLink, container: str, path: Path) -> int:
     return lines
 
 
-def _missing(link: HostLink, container: str, lines: int) -> str:
+def missing_beginning(link: HostLink, container: str, lines: int) -> str:
     """Return a text that says which part of the output is missing from the log of the master `container`, which has
     `lines` lines. Empty if none is, or if that is unknown because there is no record.
 

@@ -82,4 +82,17 @@ def _folder(cwd: Path, workdir: Path | None) -> Path:
             f"refusing to sync all of {folder} to every host",
             fix="put the script into a folder of its own, or name one with --workdir",
         )
+    if copy := _host_folder(folder):
+        raise UsageProblem(
+            f"{folder} lies in {copy}, where hvdocker keeps the copy for this host: `down` would remove it",
+            fix="copy the code to a folder of its own, and train from there",
+        )
     return folder
+
+
+def _host_folder(folder: Path) -> Path | None:
+    """Return the folder `~/.hvdocker/CLUSTER/HOST` of a cluster that has this machine as a host, if `folder` lies in
+    it, else None."""
+    clusters = Path.home().resolve() / ".hvdocker"
+    inside = (one for one in (folder, *folder.parents) if one.parent.parent == clusters)
+    return next((one for one in inside if (one / "members").is_file()), None)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from hvdocker.cluster.down import DownOptions
 from hvdocker.env import Env
 from hvdocker.errors import UsageProblem
 from hvdocker.events import Event
@@ -30,3 +31,15 @@ def test_a_run_that_must_not_be_removed_is_left_alone_and_the_others_go(
     assert [event.text for event in events] == [
         "left alone: run-one: worker w3 is not in the inventory (hvdocker up --local 3)"
     ]
+
+
+@pytest.mark.parametrize("is_dry_run", [True, False])
+def test_a_dry_run_lists_code_folders_as_that_of_down_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_dry_run: bool
+) -> None:
+    asked: list[DownOptions] = []
+    monkeypatch.setattr(gc, "observe_and_plan", lambda env, own, links, options, lost: asked.append(options))
+    located = Located(inventory("local: 2"), tmp_path / "inventory.yaml")
+    options = gc.GcOptions(is_dry_run=is_dry_run)
+    gc._look_at_runs(Env(cwd=tmp_path), located, {}, [DeadRun("run-one", ("ada",), ("w1",))], options)
+    assert [one.is_dry_run for one in asked] == [is_dry_run]

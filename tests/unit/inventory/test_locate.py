@@ -309,9 +309,9 @@ def test_another_clusters_name_means_other_containers_of_the_same_hosts(tmp_path
 @pytest.mark.parametrize("name", ["Upper", "a/b", "-i", "a b", "x" * 64])
 def test_another_clusters_name_is_checked_as_in_an_inventory(tmp_path: Path, name: str) -> None:
     path = write(tmp_path / "inventory.yaml", "own")
-    with pytest.raises(UsageProblem, match="--cluster should be lower-case letters"):
+    with pytest.raises(UsageProblem, match="--cluster should be at most 63 lower-case letters"):
         locate(env(tmp_path), path, name)
-    with pytest.raises(UsageProblem, match="--cluster should be lower-case letters"):
+    with pytest.raises(UsageProblem, match="--cluster should be at most 63 lower-case letters"):
         generate(env(tmp_path), local=2, cluster=name)
 
 

@@ -15,10 +15,12 @@ from hvdocker.inventory.locate import Located
 from hvdocker.jobs import job_container
 from hvdocker.jobs.log.save import save_log
 from hvdocker.jobs.log.tail import read_tail
+from hvdocker.jobs.logs import LogsRequest, _from_container
+from hvdocker.jobs.lookup import FoundJob, JobsSeen
 from hvdocker.jobs.outcome import JobEnd
-from hvdocker.protocol.output import LineFilter
+from hvdocker.protocol.output import Line, LineFilter
 from hvdocker.protocol.placement import Placement, Share
-from tests.unit.builders import inventory
+from tests.unit.builders import host_seen, inventory, master, state_of
 from tests.unit.jobs.conftest import LogEngine, LogLink
 
 ALONE = Placement((Share("a", 1),))
@@ -145,3 +147,17 @@ def test_a_log_whose_beginning_the_engine_dropped_says_so_in_its_first_line(tmp_
     engine.files["/run/hvdocker/record.json"] = json.dumps({**record, "output_lines": 2}).encode()
     assert save_log(here, "train-abcd", link_to(engine), NAME).missing == ""
     assert log.read_text() == "[0]<stdout>:line 8\n[0]<stdout>:line 9\n"
+
+
+@pytest.mark.parametrize("follows", [True, False])
+def test_logs_say_that_the_beginning_is_gone_if_all_of_it_was_asked_for(follows: bool) -> None:
+    engine = LogEngine(log=[(0, b"[0]<stdout>:line 8\n"), (1, b"[0]<stdout>:line 9\n")])
+    record = {"job": "train-abcd", "state": "succeeded", "started": 1, "finished": 2, "output_lines": 10}
+    engine.files["/run/hvdocker/record.json"] = json.dumps(record).encode()
+    link = link_to(engine)
+    state = state_of(host_seen("a", containers=(master("train-abcd", '{"a": 1}', "exited"),)))
+    found = FoundJob("train-abcd", JobsSeen(state, {"a": link}), state.hosts["a"].containers[0])
+    lines: list[Line] = []
+    gone = _from_container(found, LogsRequest(follows=follows), lines.append, None)  # type: ignore[arg-type]  # no link breaks
+    assert gone.startswith("the first 8 lines of the output are missing") and len(lines) == 2
+    assert _from_container(found, LogsRequest(follows=follows, tail=1), lines.append, None) == ""  # type: ignore[arg-type]

@@ -307,9 +307,12 @@ def test_missing_mounts_are_named_for_every_host_at_once() -> None:
 
 
 def test_a_loopback_address_is_no_training_address_for_several_hosts() -> None:
-    state = state_of(host_seen("a", reached_at="127.0.0.1"), host_seen("b"))
-    with pytest.raises(HostUnfit, match=r"127\.0\.0\.1, which other hosts cannot reach"):
+    docker0 = ("127.0.0.1", "172.17.0.1")
+    seen = host_seen("a", reached_at="127.0.0.1", addresses=(*docker0, "10.0.0.11"))
+    state = state_of(seen, host_seen("b", addresses=(*docker0, "10.0.0.12")))
+    with pytest.raises(HostUnfit, match=r"127\.0\.0\.1, which other hosts cannot reach") as caught:
         up(LAB, state)
+    assert caught.value.fix == "give this host `address: 10.0.0.11`, or set `network:`"
 
 
 def test_a_single_host_may_be_reached_by_loopback() -> None:

@@ -14,7 +14,7 @@ from hvdocker.errors import ChannelRefused, HostUnfit, HostUnreachable, Hvdocker
 from hvdocker.inventory.inventory import Host
 from hvdocker.locks.holder import Holder
 from hvdocker.observe.state import ContainerSeen
-from tests.unit.builders import MAKER, OTHER_IMAGE, host_seen, host_with_worker, inventory, state_of
+from tests.unit.builders import CLIENT_KEY, MAKER, OTHER_IMAGE, host_seen, host_with_worker, inventory, state_of
 from tests.unit.doctor.judges.machine_fixtures import machine
 
 LAB = inventory("hosts: [a, b]\nport: 12345\n")
@@ -125,6 +125,19 @@ def test_a_lock_that_nobody_can_take() -> None:
 def test_why_a_worker_would_be_replaced() -> None:
     state = state_of(host_with_worker(LAB, "a"), host_with_worker(LAB, "b", image_id=OTHER_IMAGE.id))
     assert why_replaced(LAB, state, host_plans(LAB, state), MAKER) == {"b": "the image changed"}
+
+
+def test_a_changed_client_key_is_a_reason_too() -> None:
+    state = state_of(host_with_worker(LAB, "a"), host_with_worker(LAB, "b"))
+    placed = host_plans(LAB, state)
+    assert why_replaced(LAB, state, placed, MAKER, CLIENT_KEY) == {}
+    changed = dict.fromkeys("ab", "the client key changed")
+    assert why_replaced(LAB, state, placed, MAKER, "ssh-ed25519 OTHER") == changed
+    other = host_with_worker(LAB, "b")
+    (worker,) = other.containers
+    other = replace(other, containers=(replace(worker, labels={**worker.labels, "hvdocker.clientkey": "k"}),))
+    cut = state_of(host_with_worker(LAB, "a"), other)
+    assert why_replaced(LAB, cut, placed, MAKER) == dict.fromkeys("ab", "a rotation of keys was cut off")
 
 
 def test_code_that_was_edited_there() -> None:

@@ -58,6 +58,11 @@ def test_what_speaks_against_it(address: str, seen: InterfaceSeen, mark: Mark, s
     assert finding.fix
 
 
+def test_an_ipv6_address_is_not_called_missing() -> None:
+    finding = judge("fd00::1", eth())
+    assert finding.mark is Mark.UNKNOWN and "is IPv6" in finding.evidence[0]
+
+
 def test_two_interfaces_in_one_subnet() -> None:
     finding = judge("10.0.0.11", eth(), eth("10.0.0.21/24", "eth1"))
     assert (finding.mark, finding.shown) == (Mark.WARN, "eth0 and eth1")

@@ -98,7 +98,7 @@ def test_a_clock(offset_s: float, round_trip_s: float, mark: str) -> None:
     finding = judge_clock(ClockSeen(offset_s, round_trip_s))
     assert finding.mark.value == mark
     if mark != "good":
-        assert ("ahead" if offset_s > 0 else "behind") in finding.shown
+        assert finding.shown.endswith(f" {'ahead of' if offset_s > 0 else 'behind'} this machine")
         assert finding.fix == "sudo timedatectl set-ntp true"
 
 

@@ -94,3 +94,9 @@ def test_its_place_and_bound_come_from_the_environment(tmp_path: Path, monkeypat
     monkeypatch.setenv("HVDOCKER_CACHE", "much")
     with pytest.raises(UsageProblem, match="HVDOCKER_CACHE"):
         user_layer_cache()
+
+
+def test_a_limit_without_a_unit_is_not_taken_for_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HVDOCKER_CACHE", "20")
+    with pytest.raises(UsageProblem, match=r"HVDOCKER_CACHE: 20 bytes\? write 20GB or 20MB"):
+        user_layer_cache()

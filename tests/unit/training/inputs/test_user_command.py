@@ -107,3 +107,15 @@ def test_a_variable_that_is_not_there() -> None:
     with pytest.raises(UsageProblem, match="--env TOKEN: there is no such variable here") as caught:
         job_environment({}, ["TOKEN"], {})
     assert caught.value.fix == "--env TOKEN=VALUE"
+
+
+def test_the_copy_of_a_host_is_no_folder_to_train_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a machine that is both the controller and a host."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    host = tmp_path / ".hvdocker" / "lab" / "a"
+    (host / "code").mkdir(parents=True)
+    (host / "code" / "train.py").touch()
+    assert user_command(host / "code", "train.py", None, (), None).source == host / "code"
+    (host / "members").touch()
+    with pytest.raises(UsageProblem, match="`down` would remove it"):
+        user_command(host / "code", "train.py", None, (), None)
