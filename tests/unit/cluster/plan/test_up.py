@@ -260,7 +260,7 @@ def test_an_engine_here_that_could_not_be_asked_is_named_where_the_image_is_miss
     state = replace(state_of(host_seen("a", image=None)), controller_problem="DOCKER_HOST is ssh://x")
     with pytest.raises(HvdockerError) as caught:
         up(lab, state)
-    assert caught.value.lines == ("here: DOCKER_HOST is ssh://x",)
+    assert caught.value.lines == ("here: DOCKER_HOST is ssh://x", "a: no such image")
 
 
 def test_an_image_without_our_programs_is_an_error() -> None:
