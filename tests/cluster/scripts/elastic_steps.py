@@ -5,7 +5,6 @@ Rank 0 saves the number of steps and of ranks; each start prints the step at whi
 
 import json
 import os
-import socket
 import sys
 import time
 from pathlib import Path
@@ -22,7 +21,7 @@ def train(state: "hvd.elastic.ObjectState") -> None:
     print(f"begins at step {state.step} of {hvd.size()} ranks", flush=True)
     while not state.is_over:
         sums = hvd.allreduce(tf.constant([1.0, float(gate.exists())]), op=hvd.Sum).numpy()
-        if socket.gethostname() in sys.argv[2:]:
+        if os.environ["HVDOCKER_HOST"] in sys.argv[2:]:
             os._exit(3)
         state.step += 1
         state.is_over = bool(sums[1])
