@@ -17,7 +17,7 @@ from hvdocker.jobs.head_loss import fetching_logs_on_head_loss, reconnect_for
 from hvdocker.jobs.log.copies import find_log_copy, last_matching
 from hvdocker.jobs.log.save import missing_beginning
 from hvdocker.jobs.log.since import Since
-from hvdocker.jobs.log.tail import read_tail
+from hvdocker.jobs.log.tail import read_tail, read_tail_of_running
 from hvdocker.jobs.lookup import FoundJob, find_job, observe_jobs
 from hvdocker.jobs.reconnect import Reconnect
 from hvdocker.protocol.output import Line, LineFilter
@@ -80,7 +80,12 @@ def _from_container(found: FoundJob, request: LogsRequest, on_line: job_containe
 
     if request.tail is not None:
         is_open = request.follows and job_container.is_running(link, container)
-        last = read_tail(link, container, placement, request.tail, request.lines, since, is_open)
+        if is_open:
+            link, last = read_tail_of_running(
+                link, container, placement, request.tail, request.lines, since, again=reconnect
+            )
+        else:
+            last = read_tail(link, container, placement, request.tail, request.lines, since)
         for line in last.lines:
             on_line(line)
         if is_open:

@@ -1,10 +1,14 @@
 """What runs on a host ends beneath a job: its engine, the worker, the worker's sshd, the master."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from tests.cluster.faults.fixtures import TrialFactory
 from tests.cluster.faults.jobs import (
     assert_next_job_runs,
     assert_no_ranks_left,
     error_text,
+    finish_job,
     newest_job,
     start_watched,
 )
@@ -37,14 +41,46 @@ def test_engine_restarted_between_up_and_train(training_trial: TrialFactory) -> 
             assert_next_job_runs(t)
 
 
+@contextmanager
+def live_restore(host: LabHost, is_on: bool) -> Iterator[None]:
+    """Switch live-restore of a running engine: with it, containers outlive their engine."""
+    before = host.exec(["cat", "/etc/docker/daemon.json"])
+    try:
+        host.exec(f"echo '{{\"live-restore\": {str(is_on).lower()}}}' > /etc/docker/daemon.json")
+        reload_engine(host, is_on)
+        yield
+    finally:
+        host.exec(f"cat > /etc/docker/daemon.json <<'END'\n{before}\nEND")
+        reload_engine(host, '"live-restore": true' in before)
+
+
+def reload_engine(host: LabHost, is_on: bool) -> None:
+    host.exec("kill -HUP $(cat /var/run/docker.pid)")
+    wanted = str(is_on).lower()
+    until(
+        lambda: host.docker("info", "-f", "{{.LiveRestoreEnabled}}").strip() == wanted or None,
+        f"{host.name}: live-restore is {wanted}",
+        30,
+    )
+
+
 def test_engine_restarted_in_training(training_trial: TrialFactory) -> None:
-    with training_trial() as t:
+    with training_trial() as t, live_restore(t.hosts[1], False):
         process = start_watched(t, "never")
         with t.reaction():
             restart_engine(t.hosts[1])
             said = error_text(t.wait_expecting(process, 100))
         assert "h2" in said
         assert_next_job_runs(t)
+
+
+def test_engine_with_live_restore_restarted_in_training(training_trial: TrialFactory) -> None:
+    with training_trial() as t, live_restore(t.hosts[1], True):
+        process = start_watched(t, "spared")
+        with t.reaction():
+            restart_engine(t.hosts[1])
+            finish_job(t, process, "spared")
+        assert_no_ranks_left(t)
 
 
 def test_engine_of_the_head_restarted_in_training(training_trial: TrialFactory) -> None:

@@ -99,6 +99,13 @@ class CutOff(LogEngine):
         return super().logs(container, stream=stream, follow=follow, **how)
 
 
+class CutOffBefore(LogEngine):
+    """What reads its last lines loses the host."""
+
+    def logs(self, container: str, *, stream: bool, follow: bool, **how: Any) -> Iterator[bytes]:
+        raise ConnectionError("broken")
+
+
 @dataclass
 class Desk:
     """Where `attach` runs. Hosts are away for want of a key: no socket is opened."""
@@ -129,10 +136,11 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
     return Desk(Located(lab, tmp_path / "inventory.yaml"))
 
 
-def test_a_head_that_is_gone_is_named_and_what_is_left_is_brought_home(desk: Desk) -> None:
+@pytest.mark.parametrize("engine", [CutOff, CutOffBefore])
+def test_a_head_that_is_gone_is_named_and_what_is_left_is_brought_home(desk: Desk, engine: type[LogEngine]) -> None:
     gone = HeadLost("the head a does not answer: the job ended with it", fix="when a is back")
     with pytest.raises(HeadLost) as caught:
-        desk.attach(LogLink("a", logged=CutOff(is_running=True)), gone)
+        desk.attach(LogLink("a", logged=engine(is_running=True)), gone)
     assert caught.value is gone and gone.fix == "when a is back"
     assert desk.has_gone_for_logs
 
