@@ -51,6 +51,22 @@ def test_lines_by_rank_host_and_pattern(training: LabCluster, ended: str) -> Non
     assert "no regular expression" in training.run("logs", ended, "--regex", "(", check=2).err
 
 
+def test_progress_bars_are_seen_live_and_no_line_of_a_chatty_job_is_lost(training: LabCluster) -> None:
+    lines = 20_000
+    terminal = Terminal(training.cli, "train", "code/chatter.py", "--", "bar", str(lines), cwd=training.folder)
+    for rank, host in enumerate(training.hosts):
+        # The job waits for the gate: these states are seen while it runs.
+        terminal.wait_for(f"{rank}@{host.name} │ state", times=3)
+    open_gate(training, "bar")
+    assert terminal.end() == 0
+    for rank, host in enumerate(training.hosts):
+        assert terminal.screen.count(f"{rank}@{host.name} │ the final state\r\n") == 1
+        assert terminal.screen.count(f"line {lines - 1} of {rank}\r\n") == 1
+    (log,) = training.folder.glob(".hvdocker/jobs/chatter-*/logs/output.log")
+    found = sorted(line.partition(":")[2] for line in log.read_text().splitlines() if ":line " in line)
+    assert found == sorted(f"line {number} of {rank}" for number in range(lines) for rank in (0, 1))
+
+
 def test_lines_by_time(training: LabCluster, ended: str) -> None:
     whole = training.run("logs", ended).out
     assert training.run("logs", ended, "--since", "1h").out == whole
@@ -159,19 +175,3 @@ def test_jobs_that_came_home_outlive_their_cluster(training: LabCluster, ended: 
         assert ended in alone.out and ended in training.run("logs", ended[:-1], "-n", "0", check=0).err
     finally:
         (training.folder / "away.yaml").rename(training.inventory)
-
-
-def test_progress_bars_are_seen_live_and_no_line_of_a_chatty_job_is_lost(training: LabCluster) -> None:
-    lines = 20_000
-    terminal = Terminal(training.cli, "train", "code/chatter.py", "--", "bar", str(lines), cwd=training.folder)
-    for rank, host in enumerate(training.hosts):
-        # The job waits for the gate: these states are seen while it runs.
-        terminal.wait_for(f"{rank}@{host.name} │ state", times=3)
-    open_gate(training, "bar")
-    assert terminal.end() == 0
-    for rank, host in enumerate(training.hosts):
-        assert terminal.screen.count(f"{rank}@{host.name} │ the final state\r\n") == 1
-        assert terminal.screen.count(f"line {lines - 1} of {rank}\r\n") == 1
-    (log,) = training.folder.glob(".hvdocker/jobs/chatter-*/logs/output.log")
-    found = sorted(line.partition(":")[2] for line in log.read_text().splitlines() if ":line " in line)
-    assert found == sorted(f"line {number} of {rank}" for number in range(lines) for rank in (0, 1))
