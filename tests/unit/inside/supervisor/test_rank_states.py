@@ -191,3 +191,21 @@ def test_a_rank_that_raised_and_never_told_its_end_is_suspect_where_others_only_
     assert ledger.suspected_cause(161.0) is None, "what it said long ago was something else"
     ledger.add(mark("rank-exit", 1, host="b", code=1, signal=None))
     assert ledger.suspected_cause(101.0) is None, "it told its end"
+
+
+def test_a_rank_that_raised_and_was_then_asked_to_end_is_the_cause() -> None:
+    """The others failed of it and ended sooner, so the launcher asked it to end while it shut down."""
+    ledger = RankStates()
+    for rank, host in enumerate("ab"):
+        ledger.add(mark("rank-start", rank, host=host))
+    ledger.note_exception(0, 100.0)
+    ledger.note_exception(1, 100.5)
+    ledger.note_consequence(1)
+    ledger.add(mark("rank-exit", 1, host="b", code=1, signal=None))
+    assert ledger.ended_after_exception(101.0) is None, "it has not ended yet"
+    ledger.add(mark("rank-exit", 0, host="a", code=143, signal=15, asked=True))
+    found = ledger.ended_after_exception(101.0)
+    assert found is not None and found["rank"] == 0
+    assert ledger.ended_after_exception(161.0) is None, "what it said long ago was something else"
+    ledger.add(mark("rank-exit", 2, host="c", code=7, signal=None))
+    assert ledger.ended_after_exception(101.0) is None, "another rank failed by itself"

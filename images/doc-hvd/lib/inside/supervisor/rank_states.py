@@ -134,8 +134,23 @@ class RankStates:
         first = self.first_failure()
         if first is None or first["rank"] not in self._followers:
             return None
-        crying = {rank for rank, when in self._cries.items() if now - when < EXCEPTION_TO_EXIT_S} - self._followers
+        crying = self._raised_by_itself(now)
         return next((key for key in self._living if key[0] in crying), None)
+
+    def ended_after_exception(self, now: float) -> Mark | None:
+        """Return the exit mark of the rank that probably caused the failure, although it was asked to end: it had
+        raised an exception less than EXCEPTION_TO_EXIT_S before `now`, and every reported failure is only a consequence
+        of another failure. This happens if the other ranks end sooner, and the launcher then ends the rank that raised
+        while it still shuts down. Return None if there is no such rank."""
+        first = self.first_failure()
+        if first is None or not self.is_consequence(first):
+            return None
+        crying = self._raised_by_itself(now)
+        return next((mark for mark in self._exits if mark.get("asked") and mark["rank"] in crying), None)
+
+    def _raised_by_itself(self, now: float) -> set[int]:
+        recent = {rank for rank, when in self._cries.items() if now - when < EXCEPTION_TO_EXIT_S}
+        return recent - self._followers
 
     def is_of_this_start(self, end: Mark) -> bool:
         """Return whether `end`, the record of a rank's end, belongs to the process that was started last

@@ -158,6 +158,9 @@ class Supervisor:
         sooner, and the launcher then closes the connection of the rank that raised. So if all reported failures are
         consequences, read from that rank's own host how it ended. If no such rank is found, nothing changes."""
         rank_states = self._record.rank_states
+        if ended := rank_states.ended_after_exception(time.monotonic()):
+            attempt.first_failure = {**ended, **UNCAUGHT_EXCEPTION, "asked": False}
+            return
         if (suspect := rank_states.suspected_cause(time.monotonic())) is None:
             return
         rank, host = suspect[0], str(suspect[1])
