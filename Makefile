@@ -77,7 +77,7 @@ lab-down: $(VENV)/.ready ## Remove the lab's hosts, volumes and network
 		HVDOCKER_LAB=$$lab $(BIN)/python -m tests.cluster.lab down; done
 
 bench: engine images wheel $(PEERS)/.ready ## Speed, as ratios taken side by side in one run (ROWS=up,sync)
-	@HVDOCKER_BIN=$(CURDIR)/$(WHEEL_BIN)/hvdocker ROWS="$(ROWS)" $(BIN)/python -m bench
+	@HVDOCKER_LAB_CLEAN=1 HVDOCKER_BIN=$(CURDIR)/$(WHEEL_BIN)/hvdocker ROWS="$(ROWS)" $(BIN)/python -m bench
 
 clean: ## Remove what make made here (images and the engine stay)
 	@if [ -x $(BIN)/python ] && docker version >/dev/null 2>&1; then $(MAKE) --no-print-directory lab-down; fi
