@@ -14,7 +14,8 @@ from hvdocker.jobs import job_container
 from hvdocker.jobs.head_loss import fetching_logs_on_head_loss, head_was_down, reconnect_for
 from hvdocker.jobs.log.copies import find_log_copy, last_matching
 from hvdocker.jobs.log.save import LOG_FILE, save_log
-from hvdocker.jobs.log.tail import read_tail, read_tail_of_running
+from hvdocker.jobs.log.stream import read_reopening
+from hvdocker.jobs.log.tail import read_tail
 from hvdocker.jobs.lookup import FoundJob, find_job, observe_jobs
 from hvdocker.jobs.outcome import JobEnd
 from hvdocker.jobs.reconnect import Reconnect
@@ -122,7 +123,9 @@ def _follow(
             last[line.rank] = (*last.get(line.rank, ())[1 - FAILED_RANK_LINES :], line.text)
         viewer.line(line)
 
-    link, before = read_tail_of_running(link, container, placement, LAST_LINES, LineFilter(), again=reconnect)
+    link, before = read_reopening(
+        link, reconnect, lambda now: read_tail(now, container, placement, LAST_LINES, LineFilter(), is_open=True)
+    )
     for line in before.lines:
         show(line)
     job_container.follow_lines(link, container, placement, show, None, before.since, before.skip, reconnect)

@@ -17,7 +17,8 @@ from hvdocker.jobs.head_loss import fetching_logs_on_head_loss, reconnect_for
 from hvdocker.jobs.log.copies import find_log_copy, last_matching
 from hvdocker.jobs.log.save import missing_beginning
 from hvdocker.jobs.log.since import Since
-from hvdocker.jobs.log.tail import read_tail, read_tail_of_running
+from hvdocker.jobs.log.stream import read_reopening
+from hvdocker.jobs.log.tail import read_tail
 from hvdocker.jobs.lookup import FoundJob, find_job, observe_jobs
 from hvdocker.jobs.reconnect import Reconnect
 from hvdocker.protocol.output import Line, LineFilter
@@ -78,14 +79,13 @@ def _from_container(found: FoundJob, request: LogsRequest, on_line: job_containe
         if request.lines.matches(line):
             on_line(line)
 
-    if request.tail is not None:
+    if (tail := request.tail) is not None:
         is_open = request.follows and job_container.is_running(link, container)
-        if is_open:
-            link, last = read_tail_of_running(
-                link, container, placement, request.tail, request.lines, since, again=reconnect
-            )
-        else:
-            last = read_tail(link, container, placement, request.tail, request.lines, since)
+        link, last = read_reopening(
+            link,
+            reconnect if is_open else None,
+            lambda now: read_tail(now, container, placement, tail, request.lines, since, is_open),
+        )
         for line in last.lines:
             on_line(line)
         if is_open:

@@ -84,8 +84,10 @@ def missing_beginning(link: HostLink, container: str, lines: int) -> str:
     The supervisor counts in record.json the lines that came from the launcher (the program, such as horovodrun, that
     starts the ranks). It does not count its own lines, which are few."""
     from hvdocker.engine import archive
+    from hvdocker.engine.container_errors import translating_container_errors
 
-    text = archive.read_text(link.engine(), container, f"{names.CONTAINER_FOLDER}/record.json")
+    with translating_container_errors(link, container, "reading the job's record"):
+        text = archive.read_text(link.engine(), container, f"{names.CONTAINER_FOLDER}/record.json")
     record = JobRecord.read(text) if text else None
     gone = record.output_lines - lines if record else 0
     if gone <= 0:

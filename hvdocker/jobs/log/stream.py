@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from hvdocker.errors import HostUnfit, HostUnreachable, HvdockerError
 
@@ -26,12 +26,26 @@ if TYPE_CHECKING:
 # Takes the error that broke the link; returns another link to the same host, or raises.
 ReopenLink = Callable[[HvdockerError], "HostLink"]
 
+T = TypeVar("T")
+
 # Stamps of stdout and stderr may be slightly out of order: a stream that is reopened begins this many seconds back.
 _SECONDS_BACK = 3
 # Of older seconds the hashes of pieces are remembered, in at most so much memory. This is enough for a log file.
 _MAX_HASH_BYTES = 16 << 20
 _BYTES_PER_SECOND = 200
 _STAMPED = re.compile(rb"((\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.\d+)?)Z ")
+
+
+def read_reopening(link: HostLink, again: ReopenLink | None, read: Callable[[HostLink], T]) -> tuple[HostLink, T]:
+    """Return what `read` returns, and the link on which it was read. If the link breaks, `again` returns a new one, and
+    `read` is called again; without `again` a broken link raises HostUnreachable."""
+    while True:
+        try:
+            return link, read(link)
+        except (HostUnreachable, HostUnfit) as error:
+            if again is None:
+                raise
+            link = again(error)
 
 
 @dataclass

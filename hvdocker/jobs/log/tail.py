@@ -8,13 +8,11 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
-from hvdocker.errors import HostUnfit, HostUnreachable
 from hvdocker.launchers.horovod_output import without_launcher_traceback
 from hvdocker.protocol.output import Line, LineAssembler, LineFilter, parse_line, without_states
 from hvdocker.protocol.placement import Placement
 
 if TYPE_CHECKING:
-    from hvdocker.jobs.log.stream import ReopenLink
     from hvdocker.transport.link import HostLink
 
 # Some lines are dropped (those of the launcher's traceback, those that a filter excludes). So this many more lines
@@ -72,26 +70,6 @@ def read_tail(
     begin = since if is_whole else last
     read = [piece for piece in pieces if begin is None or is_whole or piece.second >= begin]
     return LogTail(shown, begin, sum(1 for _ in _lines(read, placement, is_open)))
-
-
-def read_tail_of_running(
-    link: HostLink,
-    container: str,
-    placement: Placement,
-    count: int,
-    wanted: LineFilter,
-    since: float | None = None,
-    again: ReopenLink | None = None,
-) -> tuple[HostLink, LogTail]:
-    """Return the last lines of a job that runs, as `read_tail` does, and the link on which they were read. If the link
-    breaks meanwhile, `again` returns a new link; without `again` a broken link raises HostUnreachable."""
-    while True:
-        try:
-            return link, read_tail(link, container, placement, count, wanted, since, is_open=True)
-        except (HostUnreachable, HostUnfit) as error:
-            if again is None:
-                raise
-            link = again(error)
 
 
 def _lines(pieces: Iterable[_Piece], placement: Placement, is_open: bool) -> Iterator[Line]:

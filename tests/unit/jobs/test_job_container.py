@@ -10,10 +10,10 @@ import pytest
 from docker.errors import APIError, NotFound
 from requests import Response
 
-from hvdocker.errors import ExitCode, HvdockerError, JobStopped
+from hvdocker.errors import ExitCode, HostUnreachable, HvdockerError, JobStopped
 from hvdocker.inventory.locate import Located
 from hvdocker.jobs import job_container
-from hvdocker.jobs.log.save import save_log
+from hvdocker.jobs.log.save import missing_beginning, save_log
 from hvdocker.jobs.log.tail import read_tail
 from hvdocker.jobs.logs import LogsRequest, _from_container
 from hvdocker.jobs.lookup import FoundJob, JobsSeen
@@ -161,3 +161,12 @@ def test_logs_say_that_the_beginning_is_gone_if_all_of_it_was_asked_for(follows:
     gone = _from_container(found, LogsRequest(follows=follows), lines.append, None)  # type: ignore[arg-type]  # no link breaks
     assert gone.startswith("the first 8 lines of the output are missing") and len(lines) == 2
     assert _from_container(found, LogsRequest(follows=follows, tail=1), lines.append, None) == ""  # type: ignore[arg-type]
+
+
+def test_a_link_that_breaks_after_the_last_line_is_an_error_in_words() -> None:
+    class Cut(LogEngine):
+        def get_archive(self, container: str, path: str) -> Any:
+            raise ConnectionError("broken")
+
+    with pytest.raises(HostUnreachable, match="the connection was lost: reading the job's record"):
+        missing_beginning(link_to(Cut()), NAME, 2)
