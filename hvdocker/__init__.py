@@ -1,5 +1,8 @@
 """hvdocker: distributed training on a handful of Docker hosts, over SSH, without Kubernetes.
 
+The controller is the machine on which the user runs hvdocker. The engine of a machine is its Docker daemon. In a local
+cluster all workers run on the controller's engine.
+
 A verb is a subcommand of hvdocker, such as `up` or `train`. Each folder covers one subject of the product, and the
 file with the name of a verb implements that verb (`cluster/up.py`). `cli/` parses the flags of a verb and `console/`
 prints its result. Python code can call the file of a verb directly, because that file imports neither typer nor

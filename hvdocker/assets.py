@@ -1,5 +1,7 @@
-"""Locates templates/ and images/: beside the package in a checkout, in its folder `_assets` in a wheel. No other
-file knows where they are."""
+"""Locates the data files in templates/ (the template of an SSH configuration) and images/ (the training image).
+
+In a checkout these folders are beside the package; in a wheel they are in its folder `_assets`. No other file knows
+where they are."""
 
 from __future__ import annotations
 

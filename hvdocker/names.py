@@ -93,8 +93,8 @@ def cluster_name_problem(name: str) -> str | None:
 def as_cluster_name(text: str) -> str:
     """Turn any text, such as the name of a folder, into a valid cluster name.
 
-    A text in another script, which has no Latin letter, becomes a name with a digest of the text (`cluster-1a2b3c4d`),
-    so that two such folders mean two clusters."""
+    Characters that are not allowed become `-`. If a text in another script leaves no Latin letter, the name gets a
+    digest of the text (`cluster-1a2b3c4d`), so that two such folders get different names."""
     name = re.sub(r"[^a-z0-9_.-]+", "-", text.lower()).strip("-_.")[:63]
     if text.isascii() or re.search("[a-z]", name):
         return name or "cluster"

@@ -1,5 +1,5 @@
-"""Make a process fit for hvdocker that was started with closed standard streams, in a locale without Unicode, or by a
-user without an entry in passwd."""
+"""Prepare this process, so that hvdocker also works with closed standard streams, in a locale without Unicode, and
+for a user without an entry in passwd."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def set_up_process() -> None:
 
 def _open_closed_streams() -> None:
     """Open /dev/null for each standard stream that is closed. Otherwise the next file or connection that is opened
-    would get its number, and messages would go there."""
+    would get the stream's descriptor number, and messages would be written into it."""
     for number in (0, 1, 2):
         try:
             os.fstat(number)

@@ -1,8 +1,8 @@
 """Write the output of a job to stdout: lines in batches, and on a terminal the current states of progress bars below
 them, one row for each rank.
 
-A job may print more lines than can be written one by one. So lines that come soon after each other are written at
-once, by a thread if no further line comes."""
+A job may print more lines than can be written one by one. So lines that come within INTERVAL_S after a write are
+collected. The next line after that time writes all of them together, or else a thread does."""
 
 from __future__ import annotations
 
@@ -99,8 +99,8 @@ class OutputScreen:
         self._raise_failure()
 
     def _write_in_time(self) -> None:
-        """Write what waits now. If the last write was less than INTERVAL_S ago, let the thread write it later. Raise
-        the error of a write that failed in the thread."""
+        """Write all waiting lines and states immediately, or let the thread write them later if the last write was less
+        than INTERVAL_S ago. Raise the error of a write that failed in the thread."""
         self._raise_failure()
         if self._clock() >= self._next:
             self._write()
@@ -113,8 +113,8 @@ class OutputScreen:
             raise self._failure
 
     def _write(self, is_last: bool = False) -> None:
-        """Write the lines that wait, then the states of progress bars below them. With `is_last` the states are only
-        removed from the terminal and not drawn again."""
+        """Write the waiting lines. On a terminal, draw the states of progress bars below them; with `is_last` they are
+        only removed and not drawn again. Elsewhere, write states that have not changed for STILL_S as lines."""
         if not self._is_live:
             self._write_still_states()
         lines, self._lines = self._lines, []

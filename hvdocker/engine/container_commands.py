@@ -44,8 +44,8 @@ def check_mesh(members: Iterable[str]) -> Command:
 
 
 def ranks_folder(job: str) -> str:
-    """Return the path of a folder in a container. Every rank wrapper of the job `job` writes its process id into a file
-    there, by which `end_ranks` finds the ranks."""
+    """Return the path of the folder in a container where every rank wrapper of the job `job` writes its process id into
+    a file. `end_ranks` finds the ranks by these files."""
     return f"{names.CONTAINER_FOLDER}/ranks/{job}"
 
 

@@ -15,9 +15,9 @@ _REMOVAL_STATES = ("removing", "dead")
 
 @contextmanager
 def translating_container_errors(link: HostLink, container: str, what: str) -> Iterator[None]:
-    """Turn errors of the engine and of the link, raised by the body, into HvdockerErrors; into JobStopped if the
-    container was removed meanwhile. `what` says what is being done, for the error message, such as `reading the job's
-    output`.
+    """Translate the errors of the engine and of the link that the code in the `with` block raises into HvdockerErrors.
+    If the container was removed meanwhile, the error is JobStopped. `what` says what is being done, for the error
+    message, such as `reading the job's output`.
 
     The engine's answer for a container that is being removed depends on how far the removal is: 404, 409, or 500 for
     missing files. So after any API error the engine is asked whether the container still exists."""

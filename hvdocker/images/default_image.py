@@ -14,7 +14,7 @@ def with_default_image(located: Located, session: Session) -> Located:
 
     `session` has the links over which the hosts are asked for their GPUs. If the inventory names an image, or no host
     was reached, `located` is returned unchanged and no host is asked. All workers of a local cluster run
-    on one machine: they use the GPU image only if it has at least one GPU for each worker."""
+    on one machine: they use the GPU image only if this machine has at least one GPU for each worker."""
     inventory = located.inventory
     if inventory.has_named_image or not session.links:
         return located

@@ -59,10 +59,8 @@ class Requirements:
     wheels: tuple[Wheel, ...] = ()
 
     def key(self, base: str) -> str:
-        """Return a short hash of these requirements and of the image that they are installed on. Equal keys mean that
-        an existing image can be used instead of a new build.
-
-        `base` is the content hash of the image that they are installed on."""
+        """Return a short hash of these requirements and of `base`, the content hash of the image that they are
+        installed on. Equal keys mean that an existing image can be used instead of a new build."""
         wheels = sorted((wheel.name, wheel.digest) for wheel in self.wheels)
         asked = json.dumps([base, self.lines, self.constraints, wheels], ensure_ascii=False)
         return hashlib.sha256(asked.encode()).hexdigest()[:_KEY_LENGTH]

@@ -5,7 +5,9 @@ yaml_document.py turns its text into plain values with line numbers. parse.py ch
 field_reader.py against the table in fields.py, and returns an `Inventory` (inventory.py) or raises all
 problems at once. schema.py generates the JSON Schema from the same table, and template.py the commented file
 that `init` writes. config_text.py renders an inventory for `config`, with origin.py for where each setting
-comes from and redact.py for secrets. ssh_config/ reads ~/.ssh/config. All files are pure except config.py,
+comes from and redact.py for secrets. menu_choice.py reads the user's choice of hosts in `init`, select_hosts.py
+selects the hosts that a flag names, and safe_text.py makes any text safe to print. ssh_config/ reads
+~/.ssh/config. All files are pure except config.py,
 init.py, locate.py, state_folder.py and ssh_config/; no file contacts a host.
 
 To add a key, touch fields.py, parse.py, inventory.py and config_text.py, the schema (`make schema`), the code

@@ -46,12 +46,12 @@ def config_yaml(view: ConfigView) -> str:
 
 
 def config_json(view: ConfigView) -> dict[str, object]:
-    """Return the inventory as a JSON object: its keys except the general `ssh`, its path (`inventory`) and `why` it was
-    chosen. The `ssh` of a host has `value` and `from` (the origin) of each setting, and the plain `keys` and `hostname`
-    if ~/.ssh/config was read. Sizes are in bytes.
+    """Return the inventory as a JSON object. It has the path of the file (`inventory`), the reason why this file was
+    chosen (`why`), and all keys of an inventory except the top-level `ssh`, whose settings are in each host.
 
-    A key that is not set has the value None, but `cluster`, `user` and `gpus` have their default, and lists and `env`
-    are empty."""
+    The `ssh` of a host maps each setting to its `value` and its origin (`from`). If ~/.ssh/config was read, it also has
+    `keys` (the key files to try) and `hostname` (what ssh connects to). Sizes are in bytes. A key that is not set has
+    the value None, but `cluster`, `user` and `gpus` have their default, and lists and `env` are empty."""
     inventory = view.inventory
     return {
         "inventory": view.path,

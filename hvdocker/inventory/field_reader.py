@@ -50,9 +50,11 @@ class FieldReader:
         return value
 
     def text(self, values: Values, path: KeyPath, field: Field, check: TextCheck | None = None) -> str | None:
-        """Return the value of the key `field` in the mapping `values` as text. It has to match the pattern of the
-        field, and `check`, called with the text, has to return None; otherwise `check` returns what is wrong. `path` is
-        the place of the mapping, such as ("hosts", 1). Return None if the key is missing or its value is wrong."""
+        """Return the value of the key `field` in the mapping `values` as text. Return None if the key is missing. If
+        the value does not match the pattern of the field, or `check` finds a problem, report it and return None.
+
+        `check` gets the text and returns what is wrong with it, or None. `path` is the place of the mapping, such as
+        ("hosts", 1)."""
         return self.checked(values.get(field.name), (*path, field.name), field, check)
 
     def checked(self, value: object, path: KeyPath, field: Field, check: TextCheck | None = None) -> str | None:
@@ -110,7 +112,8 @@ class FieldReader:
         """Return the value of the key `field` in the mapping `values` in bytes, if it is a size such as 16GB. `path`
         is the place of the mapping. A missing key gives None.
 
-        Any other value gives None and a problem, also a number below 1 MiB without a unit (the unit was forgotten)."""
+        Any other value gives None and a problem. So does a number without a unit that is below 1 MiB, because the
+        unit was probably forgotten."""
         path, value = (*path, field.name), values.get(field.name)
         if value is None:
             return None

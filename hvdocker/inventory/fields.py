@@ -47,9 +47,9 @@ class Field:
     """One key of an inventory. `help` explains the key to the user.
 
     `default` describes in words what applies without the key. `example` is YAML. `pattern` is a regular expression for
-    kind TEXT. `should` is the problem to report if text does not match it (`should be …`). `low` and `high` bound the
-    kind WHOLE inclusively and the kind NUMBER exclusively; `high` None means no bound. `fields` are the keys inside a
-    GROUP or a list entry."""
+    kind TEXT. `should` is the problem to report if text does not match the pattern (`should be …`). `low` and `high`
+    bound the kind WHOLE inclusively and the kind NUMBER exclusively; `high` None means no bound. `fields` are the keys
+    inside a GROUP or a list entry."""
 
     name: str
     kind: FieldKind

@@ -16,10 +16,10 @@ HANDSHAKE_TIMEOUT_S = 30
 
 @dataclass(frozen=True)
 class SshSettings:
-    """How to log in. None means: as in ~/.ssh/config, else OpenSSH's own default.
+    """How to log in. A setting that is None is taken from ~/.ssh/config, or else is OpenSSH's own default.
 
     `key` is the path of a private key. `jump` has the jump hosts, as `user@host:port` with commas between them.
-    `handshake_timeout` is in seconds; None means HANDSHAKE_TIMEOUT_S."""
+    `handshake_timeout` is in seconds. It is never taken from ~/.ssh/config: None means HANDSHAKE_TIMEOUT_S."""
 
     user: str | None = None
     port: int | None = None
@@ -48,7 +48,8 @@ class Host:
     """One host. `name` is hvdocker's name for the host. `host` is the name or address that ssh connects to.
 
     `address` is the host's IP address on the training network. `slots` is how many ranks fit. fields.py describes what
-    applies if `address` or `slots` is None. `is_local` marks a worker of a local cluster, on the controller."""
+    applies if `address` or `slots` is None. `is_local` marks a host of a local cluster, whose workers all run on the
+    controller."""
 
     name: str
     host: str
@@ -81,9 +82,9 @@ class KeyPair:
 class Inventory:
     """All settings of a cluster. None means that the key is not set; fields.py describes each key and its default.
 
-    `has_named_image` is False if the inventory names no image; hvdocker then chooses one of its own. Processes
-    that are not hvdocker's make a GPU count as used if they have `gpu_busy_bytes` of its memory. `rules` say
-    which lines of a job's output drop a host from the job or prevent that the job is run again."""
+    `has_named_image` is False if the inventory names no image; hvdocker then chooses one of its own images. A GPU
+    counts as used if processes that hvdocker did not start use `gpu_busy_bytes` or more of its memory, or an unknown
+    amount. `rules` say which lines of a job's output remove a host from the job, or prevent a restart of the job."""
 
     cluster: str
     hosts: tuple[Host, ...]

@@ -1,5 +1,6 @@
-"""Locates the inventory that a verb means: -i, then HVDOCKER_INVENTORY, then the nearest .hvdocker/ upward, then
-inventory.yaml or inventory.yml in the current folder. If both of these exist, that is an error."""
+"""Locates the inventory of a verb. The first of these that is given is used: the file that `-i` names; the file that
+the variable HVDOCKER_INVENTORY names; the file that the nearest .hvdocker/ names, in the current folder or above it;
+inventory.yaml or inventory.yml in the current folder. It is an error if both of these two files exist."""
 
 from __future__ import annotations
 
@@ -82,9 +83,9 @@ def locate_past(env: Env, explicit: Path | None, cluster: str | None = None) -> 
 
 
 def named(env: Env, located: Located, cluster: str | None) -> Located:
-    """Return the same inventory with `cluster` (the value of `--cluster`) as its cluster name, without the inventory's
-    `port:`. If `cluster` is None or already the name, return `located` unchanged. Raise UsageProblem if it is not
-    valid.
+    """Return the same inventory with `cluster` (the value of `--cluster`) as its cluster name. The inventory's `port:`
+    is removed, because it belongs to the cluster that the inventory names. If `cluster` is None or already the name,
+    return `located` unchanged. Raise UsageProblem if `cluster` is not a valid name.
 
     A cluster that is named in this way is never recorded as the current one in .hvdocker/, so each command about it
     needs `--cluster`."""

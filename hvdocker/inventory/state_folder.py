@@ -27,12 +27,12 @@ def generate(
     image: str | None = None,
     cluster: str | None = None,
 ) -> Located:
-    """Return the inventory for `up --hosts` (`hosts`) or `up --local` (`local`, the number of workers). Give one of
-    the two.
+    """Return an inventory made from the flags of `up`. Give either `hosts` (`up --hosts`), spelled as in an inventory
+    (`user@host`), or `local` (`up --local`), the number of workers.
 
-    It is only a value: `point_at` writes it into .hvdocker/, so that later verbs use it too. `hosts` are as in an
-    inventory (`user@host`). Without `image` the inventory names none. `cluster` defaults to the name of the current
-    folder. Raise HvdockerError if .hvdocker/ has an inventory of another cluster, UsageProblem for wrong values."""
+    This function writes no file: `point_at` later writes the inventory into .hvdocker/, so that other verbs find it.
+    If `image` is None, the inventory names no image. `cluster` defaults to the name of the current folder. Raise
+    HvdockerError if .hvdocker/ has an inventory of another cluster, UsageProblem for wrong values."""
     if cluster:
         check_cluster_name(cluster)
     body: dict[str, object] = {"cluster": cluster or names.as_cluster_name(env.cwd.name)}

@@ -10,8 +10,10 @@ from hvdocker.protocol.placement import Placement
 
 
 class Launcher(Protocol):
-    """`argv` turns a placement into the command line that starts all ranks. `addresses` has the training address of
-    each host, `port` is the SSH port of the workers. The command line does not have the user's command: the supervisor
-    appends the network interface and the rank wrapper, which runs the user's command on every host."""
+    """Builds the command line of one launcher: `argv` returns the command line that starts all ranks of a placement.
+
+    `addresses` has the training address of each host, and `port` is the SSH port of the workers. The command line does
+    not contain the user's command. The supervisor appends the network interface and the command of the rank wrapper,
+    which runs the user's command for every rank."""
 
     def argv(self, placement: Placement, addresses: Mapping[str, str], port: int) -> tuple[str, ...]: ...

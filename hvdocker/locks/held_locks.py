@@ -9,7 +9,7 @@ addresses. Then two clients may wait for each other until `--lock-wait` ends one
 While a client holds locks, it renews them every ten seconds. Such a renewal is called a beat. A lock without a
 beat for a minute is stale, and another client may take it over. A beat also finds out whether this client has lost
 the lock: another client took it over, or a user released it. The client then stops with exit code 5. It undoes
-nothing, because the new holder may already depend on what it found. For at most ten seconds, between the
+nothing, because the new holder may already depend on the state that it found. For at most ten seconds, between the
 takeover and the next beat, both clients may change the host. A lock that others may take over cannot prevent that.
 
 If no lock can be written on a host (its /tmp is full or read-only) and no other client holds the lock, every verb

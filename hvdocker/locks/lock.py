@@ -127,8 +127,11 @@ def lock_release(
     """Release the locks of these hosts, or of all hosts if `hosts` is empty. Return the former holders by host.
 
     A lock of another owner is released only if `is_forced`. The user is asked first unless `is_sure`; if the user
-    refuses or cannot be asked, HvdockerError is raised and no lock is released. Other errors are raised only after all
-    other locks were released: for hosts that cannot be read, and for locks that another owner holds."""
+    refuses or cannot be asked, HvdockerError is raised and no lock is released.
+
+    Errors of single hosts are raised at the end, after all other locks were released: a lock cannot be read or
+    released, another owner holds it, or another client has taken it meanwhile. A name in `hosts` that is not in the
+    inventory raises UsageProblem."""
     wanted = _selected_hosts(located.inventory, hosts)
     with connected(env, located, must_all=False) as session:
         from hvdocker.locks.held_locks import query_locks, release_locks_of

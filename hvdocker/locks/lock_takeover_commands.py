@@ -1,18 +1,18 @@
 """Shell scripts that take, renew, read and release the lock of a host, and the parser of their answers. Pure.
 
 The lock is the folder `/tmp/hvdocker.lock` with the file `who.json` in it (owner, machine, verb, cluster, start
-time, random token). The first client (hvdocker process) that creates a hard link with this name to its complete file
-holds the lock.
-The modification time of the file says when the holder last renewed the lock (a beat). The folder is writable by
-all users (0777): if it were private, only root could remove the stale lock of another user from a sticky /tmp.
+time, random token). A client (hvdocker process) first writes its own complete file, and then creates a hard link to it
+with the name `who.json`. The first client that succeeds holds the lock. The modification time of the file says when
+the holder last renewed the lock (a beat). The folder is writable by all users (0777): if it were private, only root
+could remove the stale lock of another user from a sticky /tmp.
 The lock protects users who trust each other. Any user of the host can take or remove it, but can do no more
 with it. Users who may use the engine are equal to root on that host anyway.
 
 A stale lock is taken over by creating the hard link `next.<token of the stale holder>`. It can be created only once,
-so one of two clients that find the same stale lock wins. The holder is the last file of the chain who.json →
-next.<its token> → …, and every client follows the chain again after that. A client that acted on an outdated view has
-created a file that is not in the chain, and so does not become the holder. The winner then replaces who.json with its
-own file.
+so one of two clients that find the same stale lock wins. The files form a chain: who.json → next.<token in who.json> →
+…, and the last file of the chain names the holder. After a client has created its link, it follows the chain again. If
+it acted on an outdated view, its link is not in the chain, and it does not become the holder. The winner then replaces
+who.json with its own file.
 
 To release a lock, its holder first creates an empty file `next.<own token>` and checks that this file is the
 end of the chain. If it is, no other client can take the lock over while the files are removed. If it is not,

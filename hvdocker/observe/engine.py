@@ -32,8 +32,8 @@ class EngineAnswers:
     """What the engine of a host answered.
 
     `image` is the cluster's image, or None if the engine does not have it. `containers` are those of this cluster,
-    `other_containers` those of other clusters. `info` is its answer to `docker info`, None if it was not asked for
-    that, because it already runs the cluster's worker."""
+    `other_containers` those of other clusters. `info` is the engine's answer to `docker info`. It is None if
+    the engine was not asked for it, because the engine already runs the cluster's worker."""
 
     version: str
     info: dict[str, Any] | None  # Any: parsed JSON
@@ -61,8 +61,8 @@ def ask_engine(link: HostLink, inventory: Inventory) -> EngineAnswers:
 
     `info` is slow, because the engine starts programs to answer it. It is not needed if the engine already runs this
     cluster's worker from the cluster's image, or from that image with a requirements layer (installed Python
-    packages): such an engine is known to be fit. The version needs no call of its own, because it is in a header of
-    the ping."""
+    packages): such an engine is known to be fit. The version needs no call of its own, because the engine
+    names it in its answer to the ping with which the API client connects."""
     engine = link.engine()
     image, (own, others) = (see_image(engine, inventory.image), see_own_and_other_containers(engine, inventory.cluster))
     info = None if _runs_current_worker(image, own) else engine.info()

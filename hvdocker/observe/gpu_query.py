@@ -92,7 +92,7 @@ def count_gpus() -> Command:
 def query_gpus(top: str = "") -> Command:
     """Return the command that prints the GPUs of a host and their processes, for `read_gpus`.
 
-    `top` is a prefix of /sys, with which a test can simulate a card on the PCI bus. Normally it is empty."""
+    `top` is put in front of the path /sys, so that a test can simulate a card on the PCI bus. Normally it is empty."""
     return shell(_SCRIPT, str(NVIDIA_SMI_TIMEOUT_S), top)
 
 
@@ -229,8 +229,8 @@ def _with_processes(gpus: Iterable[GpuSeen], answer: ProbeAnswer) -> tuple[GpuSe
 
 
 def _set_processes(gpu: GpuSeen, programs: Iterable[GpuProcess]) -> GpuSeen:
-    """Return the GPU with the processes `programs`. An entry without a process id gets the used memory of the whole
-    GPU."""
+    """Return the GPU with the processes `programs`. A process without a process id (`pid` is 0, because
+    nvidia-smi did not print the id) gets the used memory of the whole GPU as its memory."""
     known = (one if one.pid else replace(one, used_mb=gpu.used_mb) for one in programs)
     return replace(gpu, processes=tuple(known))
 

@@ -1,7 +1,7 @@
 """Observes the hosts: one probe and a few engine calls per host, all hosts in parallel. Changes nothing.
 
-On a host, processes and mounts cost time, and the number of bytes does not matter. So the probe starts few processes,
-and the engine is asked only for what is not known otherwise."""
+What takes time on a host is to start processes and to examine mounts, not the size of the answers. So the probe
+starts few processes, and the engine is asked only for what is not known otherwise."""
 
 from __future__ import annotations
 
@@ -261,9 +261,11 @@ def choose_engine_access(answer: ProbeAnswer, link: SshLink) -> EngineAccess:
 
 
 def _engine_fix(answer: ProbeAnswer, has_cli: bool, has_sudo: bool) -> str:
-    """Return the command that makes an engine run for the SSH user.
+    """Return the command, shown to the user as a fix, that installs or starts a Docker engine on the host.
 
-    It puts a user into the group docker who could not open the engine's socket without that."""
+    If the SSH user could not use the engine even then, the command also puts that user into the group docker.
+    `answer` is that of the probe. `has_cli` says whether docker is installed, `has_sudo` whether sudo works without a
+    password."""
     start = "sudo systemctl start docker" if has_cli else "sudo apt-get install docker.io"
     may_open = has_sudo or "dockergroup" in answer.values or answer.number("uid", 0) == 0
     both = start if may_open else f"{start} && {_join_docker_group(answer)}"
@@ -273,7 +275,7 @@ def _engine_fix(answer: ProbeAnswer, has_cli: bool, has_sudo: bool) -> str:
 def _join_docker_group(answer: ProbeAnswer) -> str:
     """Return the command that puts the SSH user into the group docker.
 
-    It names the user, because the user who may use sudo there is often another one."""
+    The command names the SSH user instead of `$USER`, because often another user has to run it with sudo."""
     user = answer.values.get("user", "")
     is_named = bool(user) and not user.startswith("uid=")
     return f"sudo usermod -aG docker {shlex.quote(user) if is_named else '$USER'}"
@@ -294,10 +296,10 @@ def _free_bytes(link: HostLink, answer: ProbeAnswer, info: Mapping[str, Any] | N
 
 
 def _required_number(answer: ProbeAnswer, key: str) -> int:
-    """Return the number with this key in `answer`, the output of the probe, which always prints it, such as `uid`.
-    Raises HostUnfit without it.
+    """Return the number with the key `key`, such as `uid`, in `answer`, the output of the probe.
 
-    A default value would be wrong: user 0 is root."""
+    The probe always prints such a number. Raises HostUnfit if it is missing, because a default would be dangerous: user
+    0 is root."""
     number = answer.number(key, -1)
     if number < 0:
         said = f"{key}: {answer.values.get(key, 'missing')}"
@@ -322,8 +324,8 @@ def _kilobytes(answer: ProbeAnswer, key: str) -> int | None:
 def _denied_error(socket: str, answer: ProbeAnswer, host: str) -> HostUnfit:
     """Return the error for a user who may not open the engine's socket. `socket` is its path, `host` the host's name.
 
-    The `answer` has the message with which sudo refused, unless the host has no sudo. Nobody has to log in again
-    after the fix, because every command opens a new connection."""
+    `answer` is that of the probe. It has the message with which sudo refused, if the host has sudo. The fix does not
+    tell the user to log in again, because every hvdocker command opens a new connection."""
     what, sudo_said = "this user may not open the Docker socket", answer.values.get("nosudo", "")
     join = _join_docker_group(answer)
     fix = f"on the host: {join} (or allow passwordless sudo)"

@@ -75,8 +75,8 @@ echo "done"
 def probe(cluster: str, host: str, paths: Iterable[str]) -> Command:
     """Return the command of the probe. `read_probe` parses its output.
 
-    The probe also reports which of `paths` do not exist on the host, and which the SSH user may not read. `host` is
-    the name of the host, after which its folder inside the folder of `cluster` is named."""
+    The probe also reports which of `paths` do not exist on the host, and which the SSH user may not read. `cluster`
+    and `host` are names: the probe looks for the folder of that host inside the folder of that cluster."""
     return shell(_SCRIPT, cluster, host, "/var/lib", *paths)
 
 

@@ -48,9 +48,9 @@ class HostPlan:
         """The host name inside of the containers; None in a local cluster (all workers on the controller), where the
         engine names them.
 
-        It differs from the host's own name, because Gloo and MPI send tensors by the address that the own name
-        resolves to: 127.0.1.1 on a host that Debian's installer set up, or an address of another network. The
-        containers map this name to the training address."""
+        Gloo and MPI send tensors to the address that the host name in the container resolves to. The name of the
+        host itself would be wrong there: it may resolve to 127.0.1.1 (as set up by Debian's installer) or to an
+        address of another network. So the containers have a different name, and map it to the training address."""
         return None if self.host.is_local else names.container_hostname(self.name)
 
     @property

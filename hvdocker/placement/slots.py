@@ -82,8 +82,8 @@ class SlotRequest:
 
     `np` is the number of slots; None means all slots. `exact` are the hosts and slots of `-H`, which replace `strategy`
     (pack, spread or balanced). `head` is the host that `-H` calls localhost, or empty. `include` are the names of the
-    only hosts to use (empty: all), `exclude` of hosts not to use. `gpu` is the value of `--gpu`, None without it.
-    `elastic` are the bounds of an elastic job; its number of slots may differ from `np` within them."""
+    only hosts to use (empty: all), and `exclude` are the names of hosts not to use. `gpu` is the value of `--gpu`, None
+    without it. `elastic` are the bounds of an elastic job; its number of slots may differ from `np` within them."""
 
     np: int | None = None
     strategy: str = "pack"

@@ -1,8 +1,8 @@
 """Write JSON that can carry bytes that are not UTF-8. Pure.
 
-Python reads such a byte of an argument, a variable or a file name as a lone surrogate (0xff as U+DCFF). No encoding
-has these, so they are written as JSON escapes. The program in the container reads them as surrogates again, and passes
-the same bytes on."""
+Arguments, variables and file names may have such bytes. Python represents each of them as a lone surrogate (0xff as
+U+DCFF). UTF-8 cannot encode surrogates, so they are written as JSON escapes. The program in the container reads the
+escapes as surrogates again, and passes the same bytes on."""
 
 from __future__ import annotations
 

@@ -106,8 +106,10 @@ class LineAssembler:
 
 
 def _states(line: bytes) -> list[str]:
-    """Return what a line shows, one text after the other: every state of a rank's progress bar with a carriage return
-    at its end, and the final text. A line without a carriage return is returned alone.
+    """Split a line at its carriage returns, and return the texts that it shows one after the other.
+
+    Each state of a rank's progress bar has the prefix of the rank at its start and a carriage return at its end. Text
+    after the last carriage return has none at its end. Of text without such a prefix, only the last state is returned.
 
     The supervisor ends each state of a rank with a carriage return and a newline. In an older log the states of a
     progress bar are one line; each has a prefix, and those of several ranks may be mixed."""

@@ -75,10 +75,10 @@ def _sync_code(step: SyncCode, context: Context) -> None:
 
 
 class _Bars:
-    """Shows a progress bar per host: at most a hundred events, and none for a small transfer.
+    """Shows a progress bar per host. A host causes at most a hundred progress events, none if its transfer is small.
 
-    It is called with host, bytes done and bytes in total for every piece that is sent. After Ctrl-C the call raises
-    Interrupted, which ends the transfer."""
+    The object is called with host, bytes done and bytes in total for every piece that is sent. After Ctrl-C the call
+    raises Interrupted, which ends the transfer."""
 
     def __init__(self, context: Context) -> None:
         self._context = context

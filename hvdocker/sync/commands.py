@@ -17,7 +17,8 @@ another sync has replaced the index in the meantime, a sync succeeds if the othe
 fails. Folders are made as needed, with mode 755. Only empty folders are entries of the index.
 
 A sync destroys nothing that a job wrote. If a job has changed or made a file that a sync is about to replace or
-remove, the file is moved to `jobs/.replaced/<token>` beside the code folder. From there it is fetched."""
+remove, the file is moved to `jobs/.replaced/<token>` beside the code folder. `fetch` and `down` bring it from there to
+the controller."""
 
 from __future__ import annotations
 
@@ -175,8 +176,8 @@ class SyncFolder:
 def ask_contents(stage: SyncFolder, tree_id: str, checks_contents: bool = False) -> Command:
     """Return the command that asks what a host holds. Its first line of output is `same` if the host holds the tree
     with the id `tree_id` (`Tree.id`) unchanged, else `differs`. The same line also has the word `zstd` if the host has
-    this program. After `differs`, the data from which the changes are computed follow, compressed by gzip;
-    `parse_host_index` parses them after that is undone.
+    this program. After `differs`, the data from which the changes are computed follow, compressed by gzip.
+    `parse_host_index` parses the decompressed data.
 
     With `checks_contents` the command never prints `same`. It also prints what `sha256sum -c` says about the lines on
     standard input (`Entry.checksum_line` of each file). `stage` is the code folder on the host."""
@@ -208,7 +209,7 @@ class Commit:
 def receive_and_commit(stage: SyncFolder, codec: Codec, is_first: bool, commit: Commit) -> Command:
     """Return the command that unpacks the last stream of a sync from standard input into the inbox (`stage.inbox`, a
     folder on the host), and then moves all files into place, the new index last. The command fails if another sync
-    wrote other code meanwhile. `commit` has the ids by which that is noticed. `codec` is the compression of the stream.
+    wrote other code meanwhile; it detects that with the values in `commit`. `codec` is the compression of the stream.
     With `is_first` (it is the only stream of the sync) the command also makes the inbox."""
     drop = 'drop "$7"; '
     before, after = (drop, "") if commit.drops_first else ("", drop)
@@ -244,7 +245,8 @@ def _unpack(codec: Codec, is_first: bool) -> str:
     """Return the script that unpacks a stream with the compression `codec` into the inbox (a folder on the host). For
     the first stream of a sync (`is_first`) it also makes the inbox. If unpacking fails, it removes the inbox.
 
-    The umask lets a container of another user read the code; the folders above the code folder are private. Only later
-    streams get a larger block size for tar, because only a large sync has more than one stream."""
+    The umask makes the code readable by all, so that a container of another user can read it. Other users of the host
+    cannot reach it, because the folders above the code folder are private. Only the later streams of a sync use a
+    larger block size for tar, because only a large sync has more than one stream."""
     fresh = f"{_MAKE_INBOX}wide=; " if is_first else _LARGE_BLOCKS
     return f'umask 022; {fresh}{_UNPACK[codec]} || {{ rm -rf -- "$in"; exit 1; }}; '

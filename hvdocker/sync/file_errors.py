@@ -18,8 +18,9 @@ class CodeChanged(UsageProblem):
 
 
 def file_error(error: OSError, path: str) -> HvdockerError:
-    """Return the error for a file that could not be opened or read after it was listed. If the file is gone, that is
-    CodeChanged, so that the caller may read the folder again; otherwise UsageProblem. `path` is its full path."""
+    """Return the error for a file that could not be opened or read after it was listed. If the file is gone, the
+    error is CodeChanged, so that the caller may read the folder again; otherwise UsageProblem. `path` is the full path
+    of the file."""
     return CodeChanged(path) if isinstance(error, FileNotFoundError) else unreadable_error(error, path)
 
 

@@ -44,11 +44,11 @@ class HashCache:
             return {}
 
     def save(self, root: Path, known: CachedHashes, seen_ns: int) -> None:
-        """Store the stat and the hash of each file in `known` that has not changed shortly before (`has_settled`). The
-        other files are hashed again next time.
+        """Store the stat and the hash of those files in `known` whose last change was well before `seen_ns`
+        (`has_settled`). The other files are hashed again next time.
 
-        `root` is the code folder. `seen_ns` is a time, in nanoseconds, before the stat of any of the files was read.
-        Write errors are ignored."""
+        `root` is the code folder. `seen_ns` is the time, in nanoseconds, just before the first stat of a file was
+        read. Write errors are ignored."""
         kept = {path: value for path, value in known.items() if has_settled(value[0], seen_ns)}
         with contextlib.suppress(OSError):
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)

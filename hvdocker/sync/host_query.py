@@ -53,9 +53,10 @@ def ask_host(target: SyncTarget, tree: Tree, tree_id: str, token: str, checksum:
 
 
 def _parse_answer(body: bytes, tree: Tree, checksum: bool) -> HostIndex:
-    """Return what the host holds, from `body`, the part of its answer after the first line, compressed by gzip: the
-    index of the last sync, the rows of interrupted syncs, and the listing of the files now. An unreadable answer gives
-    an empty index, so that everything is sent. With `checksum`, files whose hash is wrong count as changed."""
+    """Return what the host holds of `tree`. `body` is the host's answer after its first line, compressed by gzip. It
+    has the index of the last sync, the rows of interrupted syncs, and the listing of the files now. With `checksum` it
+    also has the output of `sha256sum -c`, and files whose hash is wrong count as changed. An unreadable answer gives an
+    empty index, so that everything is sent."""
     try:
         answer = zlib.decompress(body, wbits=31) if body else b""
     except zlib.error:

@@ -54,8 +54,8 @@ def scope_above(root: Path) -> IgnoreScope:
     git's settings.
 
     The scope is empty if `root` is in no work tree or has a `.hvdockerignore`. It is also empty if the work tree
-    ignores the code folder itself, because then it is not a part of that repository. This is so for a project in a
-    home folder whose `.gitignore` ignores everything but dot files."""
+    ignores the code folder itself, because the code then does not belong to that repository. An example is a project
+    in a home folder that is a work tree and whose `.gitignore` ignores everything but dot files."""
     folder = root.resolve()
     top = next((above for above in (folder, *folder.parents) if _git_folder(above)), None)
     if top is None or os.path.lexists(root / OWN_IGNORE_FILE):
@@ -78,9 +78,9 @@ def scope_above(root: Path) -> IgnoreScope:
 
 
 def _rules_in(folder: str, path: bytes, names: Collection[str]) -> RuleFile | None:
-    """Return the rules of the ignore file in `folder`, or None if it has none. `path` is the path of the folder below
-    the top folder (of the git work tree; the code folder if its rules do not apply), and `names` are the names of what
-    is in the folder.
+    """Return the rules of the ignore file in `folder`, or None if the folder has no ignore file. `folder` is a full
+    path. `path` is the path of the same folder below the top of the git work tree (or below the code folder, if the
+    rules of a work tree do not apply), with a slash at its end. `names` are the names of what is in the folder.
 
     `.hvdockerignore` is used instead of `.gitignore` if both exist. As in git, a `.gitignore` that is a symlink is not
     read."""

@@ -1,7 +1,8 @@
 """The rules of ignore files (`.gitignore`, `.hvdockerignore`), with exactly the meaning that git gives them. Pure.
 
 The last rule that matches a path decides about it. A rule file in a folder takes precedence over those in the folders
-above. What is in an ignored folder cannot be taken back by any rule, because the folder is not entered."""
+above. A rule that begins with `!` takes back what earlier rules ignore. It has no effect on what is in an ignored
+folder, because that folder is not entered."""
 
 from __future__ import annotations
 
@@ -57,7 +58,8 @@ class RuleFile:
     a slash at its end; it is empty for the top folder. The top folder is that of the git work tree, or the code folder
     if the ignore files of the work tree do not apply (`scope_above`).
 
-    All rules of a kind are one regular expression, the last rule first, because every `train` matches every file."""
+    For speed, all rules about names are joined into one regular expression, and all rules about paths into another,
+    the last rule first: every `train` compares every file of the code folder with the rules."""
 
     def __init__(self, rules: Iterable[IgnoreRule], folder: bytes = b"") -> None:
         self._skipped = len(folder)

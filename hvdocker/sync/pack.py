@@ -172,8 +172,9 @@ def _content(tree: Tree, entry: Entry, on_growth: OnGrowth) -> Iterator[bytes]:
     `on_growth` with its path. Raise CodeChanged after any other change; the host then discards the incomplete stream,
     so that no host has code that differs from its hash.
 
-    If `entry.stat` still equals the file's size, times and inode, the file is not hashed again: they are compared once
-    more after reading, and the change time of a file cannot be set back. Hashing takes a core a second per gigabyte."""
+    If `entry.stat` equals the file's size, times and inode both before and after reading, the file is unchanged,
+    because the change time of a file cannot be set back. Such a file is not hashed again, because hashing a gigabyte
+    takes about a second."""
     left = entry.size
     with _opened(tree, entry.path) as file:
         digest = None if _is_unchanged(file, entry) else hashlib.sha256()

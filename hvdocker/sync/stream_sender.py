@@ -73,11 +73,11 @@ class StreamSender:
         return HostOutcomes(done, failed)
 
     def _spread_at_once(self, parcels: Mapping[str, StreamFiles]) -> HostOutcomes[SendResult]:
-        """Send to the hosts of one batch at the same time. `parcels` has the files for each of these hosts, by host
+        """Send to the hosts of one batch at the same time. `parcels` has the stream of each of these hosts, by host
         name. Return the results and errors by host. Errors in local files are raised.
 
-        A stream waits for the slowest of its hosts. So the caller passes at most `most_at_once` hosts: none of them
-        may have to wait before it begins to receive."""
+        The caller passes at most `most_at_once` hosts, so that all of them begin to receive at once. A host that had
+        to wait for a thread would block its stream, because a stream waits for the slowest of its hosts."""
         sharing = _hosts_by_stream(parcels)
         streams = {
             parcel: Broadcast(pack_stream(self.tree, parcel, self.on_growth), names)

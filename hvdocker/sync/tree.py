@@ -92,7 +92,7 @@ class Tree:
         """Return the id that stands in the index of a host if the host holds exactly this tree. `is_shared` says that
         a container of another user reads the files there, which changes their modes.
 
-        The id depends on modes but not on times: a file that was only touched has not changed."""
+        The id depends on modes but not on times: a file with a new time and the old content counts as unchanged."""
         rows: list[list[object]] = [[ID_VERSION, is_shared]]
         rows += [_row_without_time(entry.index_row(is_shared)) for _, entry in sorted(self.entries.items())]
         return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
@@ -237,8 +237,8 @@ def parent_folders(paths: Iterable[str]) -> set[str]:
 
 
 def _row_without_time(row: list[object]) -> list[object]:
-    """Return an index row (`Entry.index_row`) without its time, so that rows of files that were only touched are
-    equal."""
+    """Return an index row (`Entry.index_row`) without its time, so that two rows of a file are equal if only its time
+    has changed."""
     return [*row[:3], *row[4:]]
 
 

@@ -72,10 +72,10 @@ def _next_part(pattern: bytes, at: int, plain: int) -> tuple[bytes, int]:
 
 def _stars(pattern: bytes, start: int, plain: int) -> tuple[bytes, int]:
     """Translate the run of stars that begins at `start`. Return the regular expression, and where the next part
-    begins. Two or more stars match slashes too if they stand alone between slashes.
+    begins. Two or more stars match slashes too if they stand alone: each side is a slash, or an end of the pattern.
 
-    Git compares the text in front of the first wildcard (`plain` is its length) separately, and takes what follows it
-    for the start of the pattern. So in `a**/b` the stars stand alone too."""
+    Git compares the text in front of the first wildcard (`plain` is its length) separately. It then treats the first
+    wildcard as the start of the pattern. So in `a**/b` the stars stand alone too."""
     end = start
     while pattern[end : end + 1] == b"*":
         end += 1

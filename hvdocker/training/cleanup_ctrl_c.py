@@ -6,14 +6,14 @@ from collections.abc import Callable
 
 
 class SecondCtrlC(Exception):
-    """Raised by `finish_despite_ctrl_c` when Ctrl-C was pressed a second time: it no longer waits for the work."""
+    """Raised by `finish_despite_ctrl_c` when Ctrl-C is pressed a second time. The work may not have ended."""
 
 
 def finish_despite_ctrl_c(work: Callable[[], None], on_interrupt: Callable[[], None]) -> None:
     """Run `work` in a thread and wait until it has ended, even if the user presses Ctrl-C once.
 
-    The first Ctrl-C calls `on_interrupt` and goes on waiting. The second raises SecondCtrlC. An exception that
-    `work` raises is raised here."""
+    On the first Ctrl-C, `on_interrupt` is called and the wait goes on. On the second, SecondCtrlC is raised. An
+    exception that `work` raises is raised here."""
     from hvdocker.transport.background import UninterruptedTask
 
     apart = UninterruptedTask(work)

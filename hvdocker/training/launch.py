@@ -83,9 +83,11 @@ def launch(
 
 
 def repeat_if_code_changes(start: Callable[[], Decided], listener: EventListener) -> Decided:
-    """Call `start`, which decides on a job and starts it, and return its result. If a file of the code changes while it
-    is synced, send a note to `listener` and call `start` again: the hash of the code is another one now. After
-    SYNC_TRIES calls CodeChanged is raised."""
+    """Call `start`, which decides on a job and starts it, and return its result.
+
+    If a file of the code changes during the sync (`start` raises CodeChanged), send a note to `listener` and call
+    `start` again. The decision has to be made again too, because it contains the hash of the code. CodeChanged of the
+    last of SYNC_TRIES calls is raised."""
     from hvdocker.sync.file_errors import CodeChanged
 
     for _ in range(SYNC_TRIES - 1):

@@ -138,8 +138,8 @@ def _content(session: Session, head: str, worker: ContainerSeen | None, named: I
     requirements was built, if there is one. Return "" if it is unknown.
 
     `worker` is the worker on the host `head`, None if it is about to be replaced. `named` is the image that this host
-    now has under the name of the cluster's image, None if it has none. The head's engine is asked only if these do not
-    tell."""
+    now has under the name of the cluster's image, None if it has none. The head's engine is asked only if the hash
+    is not known from these two."""
     if worker and worker.base_content:
         return worker.base_content
     if worker is None or (named and named.id == worker.image_id):

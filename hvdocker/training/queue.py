@@ -3,9 +3,9 @@
 There is no server: each waiting `train` command (client) has a ticket, a file on one host of the cluster. All clients
 choose the same host for it, by a sort order. The numbers of the tickets are the order of the queue. Every POLL_S
 seconds a client renews its ticket and lists the others. The client that is first checks without locks whether
-enough slots are free. Only then it takes the locks and launches its job. If another command took the slots
-meanwhile, it keeps waiting. Its ticket is removed, while the locks are held, when the master runs: from then on
-the master's label holds the slots.
+enough slots are free. Only then it takes the locks and launches its job. If another command took the slots in the
+meantime, the client keeps waiting. When the master runs, the client removes its ticket, and then releases the locks:
+from then on the master's label holds the slots.
 
 A `train` without `--queue` is refused while tickets wait, even if its slots are free, so that small requests
 do not starve a large one. Inventories that give one cluster different names have separate queues."""
@@ -74,10 +74,10 @@ def observe_with_queue(
 ) -> tuple[ClusterState, list[Ticket]]:
     """Return the state of the hosts and the tickets of commands that wait for slots of this cluster.
 
-    `has_turn` means that this command need not respect the queue: then no ticket is read, and the list is empty. With
-    `may_miss`, hosts that cannot be used are ignored if one host is left; otherwise they raise HvdockerError, unless
-    the other hosts have all slots of a cluster that was made for a number of slots (`up -np 6`). `held` are the locks,
-    if this command has them: then tickets of dead commands are removed. None means that it has none."""
+    `has_turn` means that this command need not respect the queue: then no ticket is read, and the list is empty. `held`
+    are the locks that this command holds, None if it holds none. With locks, tickets of dead commands are removed. If
+    hosts cannot be used, HvdockerError is raised, with the two exceptions of `observe_cluster`; `may_miss` is passed to
+    it."""
     from hvdocker.locks.held_ticket import read_queue
 
     inventory, links = located.inventory, session.links
@@ -272,7 +272,7 @@ class _QueueWait:
 
 def queue_status(before: Sequence[Ticket], problem: HvdockerError | None) -> str:
     """Return the status line of a waiting command, for example `3rd in the queue: 6 wanted, 4 free; 2 on b are held by
-    mnist-4kq2 of kim`
+    mnist-4kq2 of kim`.
 
     `before` are the tickets ahead of this command. `problem` says why too few slots are free, None if enough are."""
     parts = [f"{ordinal(len(before) + 1)} in the queue"]

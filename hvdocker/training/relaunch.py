@@ -25,9 +25,9 @@ class Relaunch:
     """A job that lost its head and is to be launched again on the hosts that are left.
 
     `job` is its id, which stays the same, so that outputs and logs on other hosts still belong to the job. `resilience`
-    has the restarts that are left. `np` is the number of ranks that it had: the most that it gets now, unless it is
-    elastic or was started with `-np` or `-H`. `code_hash` is the hash of the code that it ran; a note tells the user if
-    the code has changed. `lost` is the error that tells of the loss."""
+    has the restarts that are left. `np` is the number of ranks that it had. This is the most that it gets now, if it is
+    not elastic and was started without `-np` and `-H`. `code_hash` is the hash of the code that it ran; a note tells
+    the user if the code has changed. `lost` is the error that tells of the loss."""
 
     job: str
     resilience: Resilience
@@ -38,7 +38,7 @@ class Relaunch:
 
 
 def launch_again(start: Callable[[], T], relaunch: Relaunch, clean_up: Callable[[str], None]) -> T:
-    """Call `start`, which launches the job of `relaunch`, which lost its head, and return its result.
+    """Call `start` and return its result. `start` launches the job of `relaunch` again, after the job lost its head.
 
     If `start` fails, call `clean_up` with the job's id and raise HeadLost, with the reason of the failure added.
     Interrupted and HeadLost from `start` are raised unchanged, without `clean_up`. KeyboardInterrupt is raised again
@@ -60,7 +60,7 @@ def relaunch_of(env: Env, located: Located, inputs: JobInputs, job: JobSpec, los
     """Return the Relaunch with which a job that lost its head is launched again. This uses one restart. `lost` is the
     error that tells of the loss.
 
-    If no restart is left, fetch what the hosts that still respond have of the job, remove its secrets there, and raise
+    If no restart is left, fetch the job's files from the hosts that still respond, remove its secrets there, and raise
     `lost`."""
     most, number = inputs.resilience.restarts, max(job.resilience.first_restart, lost.restart) + 1
     if number > most:

@@ -104,7 +104,7 @@ class RunReport:
 @dataclass(frozen=True)
 class RunVerbs:
     """The functions that a `hvdocker run` calls. Tests replace them. `check` examines the hosts before anything is
-    created; `heartbeat` renews its tickets on the hosts; the others are the verbs of the same names."""
+    created. `heartbeat` renews the tickets of the `run` on the hosts. The others are the verbs of the same names."""
 
     check: Callable[..., SlotRequest | None] = run_preflight
     heartbeat: Callable[..., AbstractContextManager[None]] = run_heartbeat

@@ -47,8 +47,8 @@ def _once(
     """Launch the job once and follow it to its end. Return a report on it. A detached job is not followed, and in a dry
     run nothing is launched.
 
-    Return a Relaunch instead of a report if the job lost its head and has restarts left. `relaunch` is such a Relaunch
-    of the call before, None at first."""
+    If the job lost its head and has restarts left, return a Relaunch instead of a report. The caller passes it as
+    `relaunch` to the next call; `relaunch` is None in the first call."""
     request = inputs.request
     if request.is_dry_run:
         return decide(env, located, session, inputs, viewer).report

@@ -18,7 +18,8 @@ class BackgroundThreads:
     """Daemon threads that run tasks and are reused for later tasks. A thread ends when it was idle for `kept_s`
     seconds.
 
-    `_free` counts the idle threads for which no task waits in the queue."""
+    `_free` counts the idle threads that no submitted task has claimed. A task claims one idle thread; if there is
+    none, a new thread starts."""
 
     def __init__(self, kept_s: float = IDLE_THREAD_S) -> None:
         self._kept_s = kept_s

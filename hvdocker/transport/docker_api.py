@@ -82,8 +82,9 @@ class EngineClient(APIClient):  # type: ignore[misc]  # untyped base
 
 
 def _read_some(response: Any) -> bytes:
-    """Return the bytes of a streamed response that have arrived, at least one byte. Return empty bytes at the end of
-    the response. A broken connection raises urllib3's ProtocolError, as with urllib3's own read."""
+    """Wait until a streamed response has at least one more byte, and return the bytes that can be read at once.
+    Return empty bytes at the end of the response. A broken connection raises urllib3's ProtocolError, as with urllib3's
+    own read."""
     try:
         return response.raw._fp.read1(1 << 16)  # type: ignore[no-any-return]  # urllib3 is untyped here
     except (HTTPException, OSError) as error:

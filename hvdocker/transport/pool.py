@@ -22,8 +22,8 @@ class HostOutcomes(Generic[T]):
     failed: Mapping[str, HvdockerError]
 
     def or_raise(self, what: str) -> Mapping[str, T]:
-        """Return the results if no host failed. Otherwise raise its error if one host failed, or HostErrors with the
-        headline `what` if several did."""
+        """Return the results if no host failed. If one host failed, raise the error of that host. If several failed,
+        raise HostErrors with the headline `what`."""
         raise_all(what, list(self.failed.values()))
         return self.done
 

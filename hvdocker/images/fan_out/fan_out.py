@@ -229,8 +229,8 @@ def _is_hopeless(result: CommandResult) -> bool:
     """Whether a load failed because of its own host (disk full, engine not reached), so that no other feed (host to
     fetch from) can help.
 
-    Such a load also reports a layer that could not be fetched, because it ended early. So this is checked
-    separately."""
+    Such a load ends early, so it also reports a layer that could not be fetched. That report alone would look like a
+    problem of the feed. So the messages of the docker CLI in `result` are searched for the cause."""
     said = " ".join(result.tail(3)).lower()
     return isinstance(load_error("", said), HostUnfit) or any(sign in said for sign in _NOT_ASKED)
 

@@ -27,8 +27,10 @@ LIMIT_VARIABLE = "HVDOCKER_CACHE"
 
 @dataclass(frozen=True)
 class LayerCache:
-    """The folder `root` with layers and image configurations. The name of each file is the digest of its content. Only
-    the small files with which export.py finds a configuration by an image id have that id as their name.
+    """The folder `root` with layers and image configurations. The name of each file is the digest of its content.
+
+    An exception are small files whose name is an image id. Such a file contains the digest of that image's
+    configuration, so that export.py finds the configuration by the image id.
 
     A file is written as a draft (a temporary file) and then renamed, so a file without `draft-` in its name is
     complete. `trim` brings the folder within `limit_bytes`."""

@@ -38,10 +38,12 @@ class ShipmentRequest:
     """What to send, and to which hosts.
 
     `reference` is the name of the image. `source` (CONTROLLER or a host name) is the place that has the image, and
-    `engine` is the engine there. `links` are the links to the hosts that get the image, by host name. `report_progress`
-    is called with a text, a host, the bytes done and the bytes in total (0 if unknown). The text is `reading` if the
-    host is the source, else the host that passes the layers on to it, or empty if none does. It raises Interrupted
-    after Ctrl-C, and Locked if a lock was lost."""
+    `engine` is the engine there. `links` are the links to the hosts that get the image, by host name.
+
+    `report_progress` is called with a text, a host, the bytes done and the bytes in total (0 if unknown). While the
+    image is read, the host is the source and the text is `reading`. While it is sent, the host is the receiver. The
+    text is then the name of the host that passes the layers on, or empty if the controller sends them.
+    `report_progress` raises Interrupted after Ctrl-C, and Locked if a lock was lost."""
 
     inventory: Inventory
     reference: str

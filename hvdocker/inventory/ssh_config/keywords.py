@@ -2,8 +2,8 @@
 
 OpenSSH stops at a keyword that it does not know, and so does hvdocker: a misspelt `Host` would otherwise make its
 block apply to all hosts. The list has the keywords of OpenSSH 10 (readconf.c), the obsolete ones that it ignores,
-and those of Debian, Fedora and macOS. A keyword that is not in the list is shown to the ssh program here, which
-may be newer."""
+and those of Debian, Fedora and macOS. If a keyword is not in the list, the ssh program on the controller is asked
+whether it knows the keyword, because that program may be newer than the list."""
 
 from __future__ import annotations
 

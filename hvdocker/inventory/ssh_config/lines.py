@@ -25,9 +25,8 @@ _CRITERIA_WITHOUT_VALUE = ("all", "canonical", "final")
 
 @dataclass(frozen=True)
 class Criterion:
-    """One condition of a Match line, such as `user kim`. `kind` is the first word, in lower case, and
-    `value` what follows it; that is empty for a kind without a value, such as `all`. `is_negated` means that `!` is in
-    front."""
+    """One condition of a Match line, such as `user kim`. `kind` is the first word, in lower case. `value`
+    is the text after it, empty for a kind without a value, such as `all`. `is_negated` means that `!` is in front."""
 
     kind: str
     value: str = ""

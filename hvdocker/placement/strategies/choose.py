@@ -116,8 +116,9 @@ def _taken(
     """Return the chosen slots of each host in `hosts` (indices in `rooms`), only of the GPU models in `models`.
     `field` are the hosts that could be chosen for these models.
 
-    One host gets only the odd share (the remainder of the job): a host with too few slots of these models for a full
-    share, which `field.odd` lists, else the last host of `demand.odd_size`."""
+    If the demand has an odd share (the remainder of the job), one host of the size `demand.odd_size` gets only that
+    share. It is a host with too few slots of these models for a full share (a host in the bit mask `field.odd`), or the
+    last host of that size if there is no such host."""
     of_odd_size = [host for host in hosts if rooms[host].size == demand.odd_size]
     odd = next((host for host in of_odd_size if field.odd >> host & 1), of_odd_size[-1] if of_odd_size else -1)
     taken = []

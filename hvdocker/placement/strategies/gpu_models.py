@@ -67,10 +67,12 @@ def fewest_models(kinds: Sequence[HostKind], demand: Demand) -> list[frozenset[s
 
 
 def _leave_out_models(models: Sequence[str], kinds: Sequence[HostKind], demand: Demand) -> frozenset[str]:
-    """`models` are all GPU models, `kinds` are groups of hosts with the same number of free slots of each model (from
-    `host_kinds`). Return a small set of these models that meets the demand, but is perhaps not the smallest. Used if
-    trying all sets takes too long. One model after the other is left out, rarest first, if the demand is still met
-    without it."""
+    """Return a small set of GPU models that meets the demand, but is perhaps not the smallest. Used if trying all sets
+    takes too long.
+
+    The search starts with all models (`models`). It leaves out one model after the other, rarest first, if the demand
+    is still met without it. `kinds` are groups of hosts with the same number of free slots of each model (from
+    `host_kinds`)."""
     many = Counter(dict.fromkeys(models, 0))
     for kind in kinds:
         many.update({model: count * kind.hosts for model, count in kind.counts})

@@ -14,12 +14,13 @@ _State = tuple[int, int]
 
 
 def packed_sizes(sizes: Sequence[int], np: int) -> list[int]:
-    """Return the sizes of the hosts to use, in descending order.
+    """Return the sizes of the hosts to use for `np` slots, in descending order. `sizes` are the sizes of all hosts,
+    together at least `np`.
 
-    `sizes` are the sizes of all hosts, together at least `np`. The k largest hosts that together have `np`
-    slots give the smallest number of hosts k. Because k-1 hosts are too few, fewer slots are left over than the
-    smallest of the k hosts has. So another choice of k hosts can have only a few slots less. All such choices
-    are tried, size by size; choices that lead to the same state are tried once."""
+    The number of hosts, k, is the smallest number for which the k largest hosts together have `np` slots. Other choices
+    of k hosts may leave fewer slots over, so all choices of k hosts that have at least `np` slots are tried, size by
+    size. Choices that lead to the same search state (`_State`) are tried once. There are few states: the k largest
+    hosts leave fewer slots over than the smallest of them has, because k-1 hosts are too few."""
     descending = sorted(sizes, reverse=True)
     sums = [0, *accumulate(descending)]
     hosts = next(count for count, total in enumerate(sums) if total >= np)
@@ -33,8 +34,8 @@ def packed_sizes(sizes: Sequence[int], np: int) -> list[int]:
 
 
 def _groups(descending: Sequence[int]) -> list[tuple[int, int, int]]:
-    """`descending` has the size of every host, the largest first. Return one tuple for each different size: the size,
-    its first index in `descending`, and the number of such hosts."""
+    """Return one tuple for each different size in `descending`: the size, its first index in `descending`, and the
+    number of hosts of that size. `descending` has the size of every host, the largest first."""
     groups: list[tuple[int, int, int]] = []
     for place, size in enumerate(descending):
         if groups and groups[-1][0] == size:

@@ -111,10 +111,10 @@ def _fix(found: EligibleSlots, np: int, most: int) -> str:
 
 
 def _np_flag(found: EligibleSlots, number: int) -> str:
-    """Return the flag that requests this number of slots, such as `-np 4`. For an elastic job it is `--min-np` or
-    `--max-np`. `found` has the request.
+    """Return the flag that the user should give to get `number` slots, such as `-np 4`. `found` has the request.
 
-    For an elastic job, all numbers within its bounds were tried before. So `number` is outside the bounds."""
+    For an elastic job, all numbers within its bounds were tried before, so `number` is outside of them. The flag is
+    then `--min-np` if `number` is below the bounds, and `--max-np` if it is above."""
     elastic = found.request.elastic
     if elastic is None:
         return f"-np {number}"

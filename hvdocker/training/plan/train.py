@@ -80,8 +80,8 @@ def _capsule_steps(files: CapsuleFiles, folders: Mapping[str, str]) -> Iterator[
     """Yield the steps that write the capsule and the patch (`files`) into the job's folder on each host. `folders` has
     the path of that folder by host.
 
-    If the plan is printed as a shell script, the script fills in values from the caller's environment. Values that are
-    hidden in the capsule are not filled in."""
+    If the plan is printed as a shell script, the script does not contain the values of variables from the caller's
+    environment, but reads them when it runs. This is not done for values that the capsule hides: they stay hidden."""
     capsule = files.capsule
     shown = tuple(name for name in capsule.env_from_caller if name not in capsule.hidden())
     for name, folder in folders.items():
@@ -133,11 +133,11 @@ def check_workers(
 
 
 def usable_host_plans(placed: Mapping[str, HostPlan], state: ClusterState, job: str) -> dict[str, HostPlan]:
-    """Return those of the host plans in `placed` (by host) on whose hosts a job that lost its head can be placed again.
-    `job` is the id of this job.
+    """Return the host plans of the hosts on which a job that lost its head can be placed again. `job` is its id, and
+    `placed` has the plans of all hosts by host.
 
-    The worker of such a host runs. The host has no earlier master of the job, whose container name would clash with
-    that of the new master."""
+    Such a host has a running worker, and has no earlier master of the job: its container name would clash with that
+    of the new master."""
     workers = state.workers()
     had = {state.host_of(master) for master in state.masters() if master.job == job}
     return {

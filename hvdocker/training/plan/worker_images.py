@@ -1,8 +1,8 @@
 """Decides which image the workers of a job run: the cluster's, or that image with the job's requirements added. Pure.
 
-If no host has the image with the requirements, nor the controller, a BuildLayer step builds it. It is shipped to the
-hosts that lack it, and their workers are replaced by the same stages as in `up`. `up` keeps such workers, because
-a label names the cluster's image as the base of their image."""
+If neither a host nor the controller has the image with the requirements, a BuildLayer step builds it. The image is
+shipped to the hosts that lack it, and their workers are replaced by the same stages as in `up`. A later `up` keeps
+these workers, because a label names the cluster's image as the base of their image."""
 
 from __future__ import annotations
 

@@ -1,13 +1,14 @@
 """Frames the output of a command, so that nothing else that a host prints counts as an answer. Pure.
 
-sshd hands a command line to the user's login shell. Its start-up file may print lines, set the terminal's
-title or complain on standard error before our command runs, and a wrapper of the administrator (ForceCommand)
-may print after it. So a mark precedes the command's output on both streams, and another mark follows it;
+sshd hands a command line to the user's login shell. The shell's start-up file may print lines, set the terminal's
+title or complain on standard error before our command runs. A wrapper of the administrator (ForceCommand) may print
+after our command. So a mark precedes the command's output on both streams, and another mark follows it;
 everything outside of the marks is dropped.
 
 The login shell need not be a POSIX shell: fish and csh quote differently, and csh refuses a newline in quotes
-and expands `!` in them. So the line that they parse has only printable ASCII in single quotes, without quote,
-backslash at a quote, or `!`: `sh` decodes it with `printf %b` and runs the actual command.
+and expands `!` in them. So the actual command is encoded: single quotes, backslashes, `!` and all bytes that are not
+printable ASCII become octal escapes. The login shell sees the result as one word in single quotes. `sh` decodes this
+word with `printf %b` and runs the command.
 
 Start-up files also export variables that change what programs do: POSIXLY_CORRECT and TAR_OPTIONS for GNU tools,
 TMOUT, SHELLOPTS and functions (named `rm` or `tar`) where `sh` is bash. So a framed command gets a new

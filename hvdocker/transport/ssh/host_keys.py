@@ -35,7 +35,7 @@ REVOKED = "@revoked"
 class KnownHostsLine:
     """One line of a known_hosts file. `marker` is `@cert-authority`, `@revoked` or empty. `names` are the host names,
     hashes or patterns that the line applies to. `key` is the decoded key, `key_type` its type, such as `ssh-ed25519`.
-    `fault` says where the line is if its key cannot be read."""
+    `fault` is empty, or, if the key cannot be read, says where the line is (`line 3 of FILE`); `key` is then empty."""
 
     marker: str
     names: tuple[str, ...]
@@ -152,8 +152,8 @@ class HostKeyPolicy(paramiko.MissingHostKeyPolicy):
 
 @dataclass(frozen=True)
 class _StoredKey:
-    """A key of known_hosts in the form that paramiko's BadHostKeyException expects, for the key types that paramiko
-    does not know too."""
+    """A key of known_hosts, which stands for a paramiko key in paramiko's BadHostKeyException. Paramiko's own key
+    classes are not used, because known_hosts may have a key of a type that paramiko does not know."""
 
     line: KnownHostsLine
 
@@ -201,8 +201,8 @@ def append_known_host(key: UnknownHostKey, path: Path) -> None:
 def _lines(path: Path) -> Iterator[KnownHostsLine]:
     """Yield the lines of the known_hosts file `path`. Comments and lines with fewer than three words are skipped.
 
-    A line whose key cannot be read, because it is of an old version of SSH or was cut off, has a `fault` and is no
-    error: OpenSSH passes over it too, because it may be about any other host."""
+    A line whose key cannot be read, because the line is of an old version of SSH or was cut off, is yielded with a
+    `fault`. It raises no error, because the line may be about any other host; OpenSSH skips it too."""
     text = path.read_text(encoding="utf-8", errors="replace")
     for number, raw in enumerate(text.split("\n"), 1):
         words = raw.split()

@@ -29,7 +29,8 @@ _CHECKS_PER_INTERVAL = 10
 
 @dataclass(frozen=True)
 class KeepaliveTimes:
-    """Limits: send a request after `keepalive_after_s` without data, give up after `no_answer_s` more."""
+    """The limits of the monitor, in seconds. After `keepalive_after_s` without received data a request is sent. If
+    nothing is received for `no_answer_s` after that, the connection is closed."""
 
     keepalive_after_s: float = KEEPALIVE_AFTER_S
     no_answer_s: float = NO_ANSWER_S
@@ -41,7 +42,8 @@ class KeepaliveTimes:
 
     @property
     def longest_s(self) -> float:
-        """The longest time from the last received byte to the close, on a machine that is not busy."""
+        """The longest time from the last received byte until the connection is closed, if the controller is not
+        busy."""
         return self.keepalive_after_s + self.no_answer_s + 2 * self.check_every_s
 
 

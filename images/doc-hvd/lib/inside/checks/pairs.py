@@ -70,12 +70,13 @@ def main(text: str) -> int:
 
 
 def probe_peer(start: ProbeSource, peer: Json) -> Json:
-    """Probe one peer, {name, address, token, tcp, udp, ssh} as in the argument of `check pairs`, from `start`, the
-    local end, all in parallel: the SSH port of its worker, the TCP ports of its `check listen`, and the path MTU.
+    """Probe the SSH port of a peer's worker, the TCP ports of its `check listen`, and the path MTU, all in parallel.
+    `start` is the local end; `peer` is {name, address, token, tcp, udp, ssh} as in the argument of `check pairs`.
+
     Returns {ssh: a problem, tcp: [{port, problem}], mtu}. A problem is {kind, words}; None means success, or that `ssh`
-    was not asked for. `mtu` is {link: the MTU of the own interface, passed: the largest packet that arrived, told: the
-    path MTU that the kernel believes}. If the path MTU was not found, it has `error`, `number` (the errno) and `bulk`
-    (why full packets over TCP failed, or None) in place of the last two."""
+    was not asked for. `mtu` is {link: the MTU of this host's interface, passed: the largest packet that arrived, told:
+    the path MTU that the kernel believes}. If the path MTU was not found, `mtu` is {link, error: a message, number: the
+    errno, bulk: why full packets over TCP failed, or None}."""
     with ThreadPoolExecutor(2 + len(peer["tcp"])) as pool:
         ssh = pool.submit(ssh_error, start, peer) if peer["ssh"] else None
         ports = {port: pool.submit(port_error, start, peer, port) for port in peer["tcp"]}

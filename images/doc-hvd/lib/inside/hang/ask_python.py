@@ -33,10 +33,10 @@ def request_stacks(pid: int, folder: Path, limit_s: float = ANSWER_S) -> tuple[s
 
 
 def has_file_open(pid: int, file: Path, proc: Path = PROC) -> bool:
-    """Return whether a process has `file`, the file for its stacks, open. If the program has closed this descriptor,
-    its number may belong to another file by now, and the signal handler would write the stacks into that file. If
-    /proc may not be read, return whether the file exists. Return False if the process is gone. `proc` is the folder
-    /proc."""
+    """Return whether a process still has `file`, the file for its stacks, open. The signal handler writes to a file
+    descriptor. If the program has closed this descriptor, its number may belong to another file by now, and the
+    handler would write the stacks into that file. If /proc may not be read, return whether `file` exists. Return False
+    if the process is gone. `proc` is the folder /proc."""
     try:
         return any(link.resolve() == file.resolve() for link in (proc / str(pid) / "fd").iterdir())
     except PermissionError:

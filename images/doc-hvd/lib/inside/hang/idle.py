@@ -19,9 +19,9 @@ BeatKey = tuple[int, str]
 
 
 class IdleTimer:
-    """Measures how long no rank has written or worked. `since` is the time of the last line or use of the processor.
-    `missing` are the ranks that Horovod waits for, by its own warning in the output (stall warning). Callers pass the
-    time as `now`, always from the same clock."""
+    """Measures how long no rank has written or worked. `since` is the time at which this silence began. `missing` are
+    the ranks that Horovod waits for, as it says in a warning in the output (stall warning). Callers pass the time as
+    `now`, always from the same clock."""
 
     def __init__(self, now: float) -> None:
         self.since = now
@@ -39,7 +39,7 @@ class IdleTimer:
         self.missing.clear()
 
     def note_line(self, rank: int, line: str, now: float) -> None:
-        """Note a line that a rank wrote; `now` is the time. It resets the timer, unless it belongs to one of Horovod's
+        """Note a line that a rank wrote at time `now`. The line resets the timer, unless it belongs to one of Horovod's
         own warnings that ranks are missing (stall warnings)."""
         if self._is_stall(rank, line):
             self._stall_bytes[rank] = self._stall_bytes.get(rank, 0) + len(line.encode()) + 1

@@ -59,9 +59,9 @@ def odd_rank(stacks: Sequence[RankStack], missing: Collection[int] = ()) -> OddR
 
 
 def by_majority(stacks: Sequence[RankStack]) -> OddRank | None:
-    """`stacks` has one entry for each running rank. Return a rank whose innermost calls differ from those that more
-    than half of the ranks have in common. If there are several such ranks, prefer one that is in no collective
-    operation. Return None for fewer than three ranks, or if there is no majority."""
+    """Return a rank whose innermost calls differ from those that more than half of the ranks have in common. If there
+    are several such ranks, prefer one that is in no collective operation. Return None for fewer than three ranks, if
+    there is no majority, or if no rank differs. `stacks` has one entry for each running rank."""
     counts = Counter(map(innermost_calls, stacks))
     if len(stacks) < 3 or len(counts) < 2:
         return None
@@ -75,9 +75,9 @@ def by_majority(stacks: Sequence[RankStack]) -> OddRank | None:
 
 
 def by_collective(stacks: Sequence[RankStack]) -> OddRank | None:
-    """`stacks` has one entry for each running rank. Return a rank that is in no collective operation (an operation in
-    which ranks wait for each other, such as allreduce) while another rank is in one. Return None if all ranks are in
-    one, or none is."""
+    """Return a rank that is in no collective operation (an operation in which ranks wait for each other, such as
+    allreduce) while another rank is in one. Return None if all ranks are in a collective operation, or none is.
+    `stacks` has one entry for each running rank."""
     outside = [stack for stack in stacks if not is_in_collective(stack)]
     if not outside or len(outside) == len(stacks):
         return None

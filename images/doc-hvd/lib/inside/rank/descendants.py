@@ -24,8 +24,8 @@ def become_subreaper() -> None:
 
 
 def reap_orphans(command: int) -> None:
-    """Reap the children of this process that have ended. `command` is a process id that is left alone, because
-    `Child.reap` reads its exit status."""
+    """Reap the children of this process that have ended, except the rank's command, whose process id is `command`:
+    `Child.reap` reads its exit status. Reaping stops if the command is found to have ended."""
     while True:
         try:
             ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)

@@ -63,7 +63,7 @@ def device_env(job: Job, local_rank: int) -> dict[str, str]:
     """Return CUDA_VISIBLE_DEVICES with the job's GPUs on this host in local-rank order, because the container may have
     more GPUs. With MIG slices each rank gets only its own slice, chosen by `local_rank` (its number among the ranks of
     this host), because a process can use only one. Empty if the job has no GPUs, or if the user's `env:` or
-    `--env` sets CUDA_VISIBLE_DEVICES so that all GPUs are hidden; other values of the user do not count."""
+    `--env` sets CUDA_VISIBLE_DEVICES so that all GPUs are hidden. Any other value that the user sets is replaced."""
     if not job.devices or job.env.get(VISIBLE_DEVICES) in NO_DEVICES:
         return {}
     if any(device.startswith("MIG-") for device in job.devices):
@@ -94,7 +94,7 @@ def interface_env(interface: str, image: Mapping[str, str]) -> dict[str, str]:
 
 def identity_env(job: Job, run: Path) -> dict[str, str]:
     """Return the variables that tell a rank its job, host and folders. `run` is the folder /run/hvdocker. If a job has
-    lost its master, `stop` identifies its ranks by HVDOCKER_JOB too, because a process id that was written down may
+    lost its master, the verb `stop` recognizes the job's ranks by HVDOCKER_JOB too: a recorded process id alone may
     belong to another process by then."""
     secrets = {"HVDOCKER_SECRETS": str(paths.secrets_folder(job.name, run))} if job.secrets else {}
     return {
@@ -110,9 +110,9 @@ def identity_env(job: Job, run: Path) -> dict[str, str]:
 
 def launcher_env(image: Mapping[str, str], grace_s: float, restart: int = 0) -> dict[str, str]:
     """Return the environment of the launcher. It is as small as possible, because the launcher writes all of it on
-    remote command lines. `image` is the environment that the container was started with. HVDOCKER_GRACE_S, made from
-    `grace_s`, is the time that horovodrun leaves ranks on its own host between SIGTERM and SIGKILL. HVDOCKER_RESTART,
-    made from `restart`, says how often the job was restarted before; ranks inherit it."""
+    remote command lines. `image` is the environment that the container was started with. HVDOCKER_GRACE_S is the time
+    that horovodrun leaves ranks on its own host between SIGTERM and SIGKILL: the job's `grace_s` and two seconds.
+    HVDOCKER_RESTART is `restart`: how often the job was restarted before. Ranks inherit it."""
     env = {name: image[name] for name in ("PATH", "HOME", "TF_CPP_MIN_LOG_LEVEL") if name in image}
     env.update(LANG="C.UTF-8", LC_ALL="C.UTF-8", PYTHONUNBUFFERED="1", HVDOCKER_GRACE_S=f"{grace_s + 2:g}")
     env["HVDOCKER_RESTART"] = str(restart)

@@ -37,9 +37,10 @@ class OomCounter:
         self._claimed = self._count_claims()
 
     def ended(self, how: ChildExit) -> bool:
-        """Return whether a rank whose command ended as `how` says ran out of memory, and claim the kill if so. The
-        caller ensures that the rank was not asked to end. It ran out of memory if there was an OOM kill and it ended
-        by SIGKILL, or if it failed otherwise and there is a kill that no rank has claimed."""
+        """Return whether the rank ran out of memory; if so, claim the OOM kill. `how` says how the rank's command
+        ended. The rank ran out of memory if there was an OOM kill and the command ended by SIGKILL, or if the command
+        failed otherwise and there is an OOM kill that no rank has claimed. The caller ensures that the rank was not
+        asked to end."""
         kills = kills_in(self._files) - self._kills
         if how.code == 0 or kills <= 0:
             return False
@@ -78,9 +79,9 @@ def kills_in(files: list[Path]) -> int:
 
 def counter_files(proc: Path = PROC, root: Path = Path("/")) -> Iterator[Path]:
     """Yield the files that may hold the OOM counter of this process's control group, the best first; nothing if /proc
-    cannot be read. A mount may show only the container's part of the tree of groups. Then the path of the group may
-    not be below the root of the mount, and the file at the top of the mount is the container's. `proc` and `root` are
-    the folders /proc and /."""
+    cannot be read. For each mount these are the file of the group and the file at the top of the mount. The second is
+    needed if the mount shows only the container's part of the tree of groups: the path of the group is then possibly
+    outside of that part, and the file at the top is the container's. `proc` and `root` are the folders /proc and /."""
     try:
         groups = (proc / "self" / "cgroup").read_text(encoding="utf-8")
         mounts = (proc / "self" / "mountinfo").read_text(encoding="utf-8")

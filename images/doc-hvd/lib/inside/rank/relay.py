@@ -94,8 +94,9 @@ class Relay:
             self._pending += data
 
     def _with_ended_state(self, data: bytes) -> bytes:
-        """Return the data with a carriage return behind an unfinished state of a progress bar (the text after its last
-        carriage return). If the command goes on with a state that was sent before, the whole state is sent again.
+        """Return `data` with a carriage return added, if it ends in an unfinished state of a progress bar (the text
+        after the line's last carriage return). If the last state was sent in this way and the command now continues
+        it, the whole state is sent again. If the command now sends its own carriage return, that one is left out.
         Other data is returned unchanged."""
         if self._state:
             data = data[1:] if data.startswith(b"\r") else self._state + data

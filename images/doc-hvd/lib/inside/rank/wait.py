@@ -55,7 +55,8 @@ class RankWait:
 
     def drain(self) -> None:
         """Forward the output that the command wrote before it ended. A process that the command left in another
-        session may hold the pipes open without end, so a short silence counts as the end of the stream."""
+        session may hold the pipes open without end, so a short silence, or more than MAX_DRAIN_BYTES of further
+        output, counts as the end of the stream."""
         most = {relay: relay.read_bytes + MAX_DRAIN_BYTES for relay in self._relays}
         while not all(relay.is_done for relay in self._relays):
             is_writing = any(relay.is_writing for relay in self._relays)
@@ -72,8 +73,9 @@ class RankWait:
         child.end(number)
 
     def _turn(self, wait_ms: int | None) -> tuple[bool, bool]:
-        """Wait once for events, at most `wait_ms` milliseconds (None: no limit), and handle them. Return whether
-        anything happened before that time, and whether the connection to the launcher or to the guard was lost."""
+        """Wait once for events, at most `wait_ms` milliseconds (None: no limit), and handle them. Return two values:
+        False if `wait_ms` passed without an event, else True; and whether the connection to the launcher or to the
+        guard was lost. The wait may end early without an event, because `link_watch` has to look at its connection."""
         poll = select.poll()
         poll.register(self._wakeups.fd, select.POLLIN)
         for fd in self._links:

@@ -15,9 +15,9 @@ MAX_OUTPUT_BYTES = 8 << 20
 
 
 class ParallelCommands:
-    """Short commands that run at the same time; a member of the loop. `commands` maps a name, such as a host, to each
-    command. `outputs` maps the name to its stdout. `codes` has the exit codes of the commands that ended by
-    themselves. Commands that still run after `limit_s` are killed, and their output so far is kept."""
+    """Short commands that run at the same time; a member of the loop. `commands` maps names, such as hosts, to
+    commands. `outputs` maps each name to the stdout of its command, `codes` to the exit code if the command ended by
+    itself. Commands that still run after `limit_s` are killed, and their output so far is kept."""
 
     def __init__(self, loop: Loop, commands: Mapping[str, Sequence[str]], limit_s: float) -> None:
         self.outputs: dict[str, bytes] = dict.fromkeys(commands, b"")
@@ -98,8 +98,8 @@ def run_parallel(
     loop: Loop, commands: Mapping[str, Sequence[str]], limit_s: float, obeyed: int = 0
 ) -> ParallelCommands:
     """Run the commands until all have ended or `limit_s` is over, then kill those that still run, and return the
-    commands with their outputs and exit codes. `commands` maps a name to each command. The wait also ends as soon as
-    the supervisor has received more than `obeyed` stop requests since its start."""
+    commands with their outputs and exit codes. `commands` maps names, such as hosts, to commands. The wait also ends
+    as soon as the supervisor has received more than `obeyed` stop requests since its start."""
     queued = ParallelCommands(loop, commands, limit_s)
     loop.run_until(lambda: queued.is_done or loop.stop_requests > obeyed)
     queued.cancel()

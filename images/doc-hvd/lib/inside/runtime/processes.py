@@ -1,5 +1,5 @@
-"""Reads processes from /proc, among them all processes of a rank: the session of its command and their
-descendants."""
+"""Reads processes from /proc, among them all processes of a rank: those in the session of its command, and the
+descendants of these."""
 
 from collections.abc import Iterator
 from pathlib import Path

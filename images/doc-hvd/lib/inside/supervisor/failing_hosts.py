@@ -64,8 +64,8 @@ class FailingHosts:
         return False
 
     def _strike(self, host: str, how: str) -> bool:
-        """Drop a host that failed too often. The head cannot be dropped: return True for the head, else
-        False. `how`: how the last rank on the host ended."""
+        """Drop a host that failed too often, and tell the user. The head is only added to `dropped`, because a job
+        cannot run without it: return True for the head, else False. `how`: how the last rank on the host ended."""
         times, is_head = self._counts.pop(host), host == self._head
         self.dropped[host] = DroppedHost(host, times, how, "end" if is_head else "drop")
         again = FAILED_REPEATEDLY.format(times, how)

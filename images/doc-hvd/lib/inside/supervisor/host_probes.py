@@ -57,9 +57,10 @@ def read_rank_end(
     loop: Loop, layout: Layout, job: str, where: tuple[int, str], is_here: bool, wait_s: float
 ) -> dict[str, Any]:
     """Wait up to `wait_s` until the job's ranks on one host have ended, and return how one of them ended. `layout` says
-    where files and programs are. `where`: the rank and its host. `is_here`: this host is the head. The result is the
-    content of rank-N.json, which the rank wrapper writes on its host, and the end of the rank's log with the key
-    `said`. It is empty if rank-N.json cannot be read. Values are `Any` because they come from parsed JSON."""
+    where files and programs are. `where`: the rank and its host. `is_here`: that host is the head, where this process
+    runs, so no ssh is needed. The result is the content of rank-N.json, which the rank wrapper writes on its host, and
+    the end of the rank's log with the key `said`. The result is empty if rank-N.json cannot be read. Values are `Any`
+    because they come from parsed JSON."""
     rank, host = where
     record = paths.logs_folder(job, layout.run) / f"rank-{rank}.json"
     words = [

@@ -86,8 +86,8 @@ class RankStates:
         self._dropped.add(host)
 
     def lost_before(self, moment: float) -> set[str]:
-        """Return the lost hosts that were lost before time `moment` (`time.monotonic`), or whose loss the job has
-        survived because ranks were started later. Hosts on which a rank has started since are left out."""
+        """Return the hosts that were lost before time `moment` (`time.monotonic`), and those whose loss the job has
+        survived, as later starts of ranks show. Hosts on which a rank has started since their loss are left out."""
         return {host for host, when in self._lost.items() if when < moment}
 
     def ranks(self) -> list[Mark]:
@@ -123,7 +123,7 @@ class RankStates:
 
     def note_exception(self, rank: int, now: float) -> None:
         """Note that the output of this rank showed an exception (of any kind) at time `now` (`time.monotonic`).
-        `suspected_cause` uses this."""
+        `suspected_cause` and `ended_after_exception` use this."""
         self._cries[rank] = now
 
     def suspected_cause(self, now: float) -> RankKey | None:

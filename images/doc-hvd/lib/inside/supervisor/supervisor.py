@@ -153,10 +153,11 @@ class Supervisor:
         self._record.write()
 
     def _find_unreported_failure(self, attempt: AttemptRecord) -> None:
-        """Find the failure that caused the others, if its rank never reported its end, and put it into `attempt`. A
-        rank that raises an exception first shuts Horovod down. The other ranks fail because of that and may end
-        sooner, and the launcher then closes the connection of the rank that raised. So if all reported failures are
-        consequences, read from that rank's own host how it ended. If no such rank is found, nothing changes."""
+        """Find the failure that caused the others, if its rank did not report it, and put it into `attempt`. A rank
+        that raises an exception shuts Horovod down before it ends. The other ranks fail because of that and may end
+        sooner. The launcher then ends the rank that raised, or closes its connection. So such a rank reports only that
+        it was asked to end, or reports nothing; in the second case its own host is asked how it ended. If no such rank
+        is found, nothing changes."""
         rank_states = self._record.rank_states
         if ended := rank_states.ended_after_exception(time.monotonic()):
             attempt.first_failure = {**ended, **UNCAUGHT_EXCEPTION, "asked": False}
