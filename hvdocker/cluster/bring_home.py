@@ -47,17 +47,17 @@ class HomeFetch:
         """Fetch the outputs, the logs and the files in the code folders of the job with this name.
 
         Raises HvdockerError if a file of the job could not be read, after all others were fetched. Files in the code
-        folders are not fetched if all jobs together have more than MOST_CODE_BYTES there; `fetch_code_left` then raises
-        HvdockerError."""
+        folders are not fetched if those of all jobs, and of no job, that are not home yet exceed MOST_CODE_BYTES;
+        `fetch_code_left` then raises HvdockerError."""
         self.env.listener(Event("fetch", f"bringing home {job}"))
         self._fetch(job, {} if self._excess_bytes else self._code)
 
     def fetch_code_left(self) -> None:
         """Fetch what is left in the code folders and did not come home with a job.
 
-        The folders are listed again until all came home; files are fetched up to three times. So a file is fetched too
-        if a job was still writing it while the job was fetched. Raises HvdockerError if the files are larger than
-        MOST_CODE_BYTES, or if they have changed even since the third time."""
+        The folders are listed and fetched up to three times, until a listing shows no file that is new or has changed.
+        This also fetches a file that a process was still writing during an earlier fetch. Raises HvdockerError if the
+        files that were not home at the start exceed MOST_CODE_BYTES, or if files still change after the third fetch."""
         if self._excess_bytes:
             raise self._too_large()
         for _ in range(3):
@@ -112,8 +112,9 @@ class HomeFetch:
             raise error
 
     def _not_home(self, left: Mapping[str, HostCode]) -> list[str]:
-        """Return the jobs with files in the code folders that did not come home as they are now. Files of no job are
-        under the empty name. `left` has the content of the code folders, by host."""
+        """Return the jobs with files in the code folders that were not fetched, or have changed since the fetch.
+
+        The empty name stands for files of no job. `left` has the content of the code folders, by host."""
         return [job for job in unfetched_code(self.located, left) if not self._is_home(job, left)]
 
     def _is_home(self, job: str, left: Mapping[str, HostCode]) -> bool:

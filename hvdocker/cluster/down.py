@@ -160,8 +160,9 @@ def _jobs_to_fetch(
 ) -> tuple[str, ...]:
     """Return the jobs whose outputs or logs were not fetched yet.
 
-    `with_code`: also jobs with files in the code folders that were not fetched, and NO_JOB for such files of no job.
-    That is for a dry run and its script. Otherwise `fetch_and_remove` lists the code folders after the jobs ended."""
+    `with_code`: also return jobs with unfetched files in the code folders, and NO_JOB if such files belong to no job.
+    A dry run needs them, because it shows them in the plan. A real `down` does not, because `fetch_and_remove` lists
+    the code folders again after the jobs have ended."""
     jobs = unfetched_jobs(located, state)
     code = unfetched_code(located, find_code(links, state)) if with_code else ()
     return tuple(dict.fromkeys((*jobs, *code)))

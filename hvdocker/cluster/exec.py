@@ -35,8 +35,8 @@ class ExecReport:
 
     @property
     def code(self) -> int:
-        """The exit code of the command if one host was asked. With several hosts it is 0, and `complain` raises
-        failures."""
+        """The exit code of the command if one host was asked. With several hosts it is always 0: `complain` reports
+        the failures."""
         return self.codes.get(self.asked_hosts[0], 0) if len(self.asked_hosts) == 1 else 0
 
     def complain(self) -> None:
@@ -82,8 +82,8 @@ def workers_of(
     """Return the container names of running workers by host, and one error for each host without a running worker.
 
     `observed` has the workers, and the errors of hosts that could not be observed. `named` are the hosts that the user
-    named; empty means all hosts. If it is empty and the cluster was made for a number of slots (`up -np 6`) that the
-    existing workers have, a host without a worker is no error."""
+    named; empty means all hosts. A host that the user did not name needs no worker if the cluster was made for a number
+    of slots (`up -np 6`) and other hosts have all of these. Such a host is no error."""
     from hvdocker.placement.scope import is_complete
 
     has_all = is_complete(located.inventory, observed.state)

@@ -80,8 +80,8 @@ def _named_host(located: Located, name: str) -> Host:
 def _through_ssh(host: Host, words: tuple[str, ...], has_terminal: bool) -> tuple[str, ...]:
     """Return the ssh command line that runs the command `words` on the host, or a shell if `words` is empty.
 
-    With `has_terminal` the command gets a terminal; for a shell ssh decides that. The command becomes one quoted
-    argument, because OpenSSH joins several arguments with blanks, unquoted."""
+    With `has_terminal` the command gets a terminal. For a shell, ssh itself decides whether it gets one. The command
+    becomes one quoted argument, because OpenSSH joins several arguments with blanks and does not quote them."""
     ssh, *rest = ssh_words(host)
     terminal = ("-t",) if has_terminal and words else ()
     # The login shell may be any, such as fish.

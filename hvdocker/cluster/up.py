@@ -238,9 +238,9 @@ def _apply_or_roll_back(
 ) -> None:
     """Apply the plan. If that fails, remove what was created if `keep` is "never", and raise the error again.
 
-    `held` are the locks. Nothing is removed if another hvdocker process took over one of them, because it may use
-    what it found. `state` was observed before the plan: if it had no worker, and all was removed, the cluster is also
-    forgotten in .hvdocker (`forget`)."""
+    `held` are the locks. Nothing is removed if a lock was lost to another hvdocker process, because that process may
+    already use what was created. `state` was observed before the plan. If it had no worker, and everything was removed,
+    the cluster is also forgotten in .hvdocker (`forget`)."""
     from hvdocker.plan.apply import Context, apply, roll_back
 
     context = Context(located.inventory, session.links, env.listener, guard=held.raise_if_lost)

@@ -128,15 +128,16 @@ def examine_interfaces(links: Mapping[str, HostLink], placed: Mapping[str, HostP
 def _is_up_on(name: str, inventory: Inventory, state: ClusterState) -> bool:
     """Whether the host has a worker or should have one.
 
-    A cluster that is not up needs no worker. A cluster that was created for a number of slots (`up -np 6`) and has
-    them needs no worker on the other hosts."""
+    No host should have a worker if the cluster is not up. If the cluster was created for a number of slots
+    (`up -np 6`), and its workers have all of these, the other hosts should have none."""
     workers = state.workers()
     return name in workers or (bool(workers) and not is_complete(inventory, state))
 
 
 def _brought_key(env: Env, located: Located) -> str | None:
-    """Return the public half of the user's own key, None if the inventory names none. A key that cannot be read is
-    only noted: it says nothing about the hosts."""
+    """Return the public half of the user's own key, None if the inventory names none or the key cannot be read.
+
+    A key that cannot be read is only reported as a note, because it says nothing about the hosts."""
     from hvdocker.cluster.up import user_public_key
 
     try:

@@ -1,4 +1,4 @@
-"""The doctor's report: a mark for every check, with its evidence and a command or advice that fixes it. Pure."""
+"""The doctor's report: for each check a mark (such as GOOD or BAD), the evidence, and a fix for a problem. Pure."""
 
 from __future__ import annotations
 

@@ -120,7 +120,8 @@ def _look_at_runs(
 ) -> dict[str, tuple[Located, ClusterToRemove]]:
     """Return, by cluster name, each dead run in `runs` with its own inventory and the plan that removes it.
 
-    A run with outputs in folders that the inventory does not lead to is left alone, and reported to the listener."""
+    A run is left alone, and reported to the listener, if it may have outputs in folders that cannot be observed with
+    this inventory."""
     found = {}
     for run in runs:
         own = named(env, located, run.cluster)

@@ -42,11 +42,11 @@ class _RunSeen:
 
 
 def dead_runs(found: Mapping[str, HostLeftovers]) -> list[DeadRun]:
-    """Return each `hvdocker run` without a live ticket. They are found by container labels and run folders in `found`,
-    which has the leftovers by host.
+    """Return the clusters whose `hvdocker run` has no live ticket. `found` has the leftovers by host.
 
-    What a host has of a run is compared only with the tickets on the same host. That is enough, because clients
-    keep their tickets on the hosts of their containers; and inventories of different users name different hosts.
+    Such clusters are found by container labels and run folders. The token in a label or folder is looked up only among
+    the live tickets of the same host. That is enough, because a client keeps its tickets on the hosts of its
+    containers. So the result does not depend on hosts that only another user's inventory has.
     One live ticket on one host keeps a run alive. A cluster that `run --keep` left counts as dead too."""
     traces: dict[str, _RunSeen] = {}
     for host, here in found.items():

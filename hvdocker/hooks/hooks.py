@@ -129,7 +129,7 @@ class Hooks:
         have changed the file or its folder.
 
         Return None if the hook is not to be run: hooks are skipped, the file is missing or not executable, or this
-        command was called from that hook."""
+        command was itself called, directly or not, by that hook. A note names a file that is not executable."""
         path = self.located.state / "hooks" / name
         if self.is_skipped or name in self.running or not path.exists():
             return None

@@ -99,9 +99,9 @@ class TrustProblem:
 
 
 def trust_problem(path: Path, is_private: Callable[[int, int], bool] = is_private_group) -> TrustProblem | None:
-    """Return why another user may control the file or folder `path`, or None if none does. A hook is code, so it
-    must belong to the user or root, and no other user may write to it. `is_private`, called with the ids of the file's
-    owner and group, says whether the group has no other members: then the group may write."""
+    """Return why the file or folder `path` cannot be trusted, or None if it can. A hook is code, so it must belong to
+    the user or root, and no other user may write to it. `is_private` gets the ids of the file's owner and group, and
+    returns whether the group has no members but the owner. If so, the group may write."""
     try:
         found = path.stat()
     except OSError as error:

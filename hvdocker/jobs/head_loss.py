@@ -71,10 +71,11 @@ def reconnect_for(env: Env, located: Located, session: Session, found: FoundJob)
 
 def diagnose_head(env: Env, located: Located, head: JobHead | None) -> HvdockerError | None:
     """Connect to the other hosts, let them check the head, and return the error that explains why the controller cannot
-    reach it: HostUnreachable if another host reaches it, so that the job goes on, else HeadLost.
+    reach the head. The error is HostUnreachable if another host reaches the head, so that the job goes on; otherwise it
+    is HeadLost.
 
-    Return None if that cannot be determined: `head` is None, no other host could check, or no other host answers,
-    because then the controller itself seems to be offline."""
+    Return None if the cause cannot be determined: `head` is None, or no other host could check. If no other host even
+    answers, the controller itself seems to be offline."""
     if head is None:
         return None
     with _links_to_others(env, located, head.name) as links:
@@ -133,8 +134,8 @@ def fetching_logs_on_head_loss(env: Env, located: Located, job: str) -> Iterator
 
 
 def clean_up_lost_job(env: Env, located: Located, job: str, has_secrets: bool) -> None:
-    """Fetch what the reachable hosts have of a job that ended with its head, into .hvdocker/jobs/<job>. An
-    HvdockerError is not raised but told in a note.
+    """Fetch what the reachable hosts have of a job that ended with its head, into .hvdocker/jobs/<job>. If that fails
+    with an HvdockerError, send only a note.
 
     With `has_secrets` also remove the job's secrets, which rank wrappers kept for a restart. Pass it only if the job is
     not restarted."""

@@ -119,8 +119,8 @@ def follow_lines(
 
     `placement` says on which host each rank is. `tail` is the number of last lines with which to begin, None for all.
     With `since`, a Unix time of the host's clock, older lines are left out. Then the first `skip` lines are left out.
-    `count` counts the lines that the engine still has. If the link breaks, `again` returns a new link; without `again`
-    a broken link raises HostUnreachable."""
+    `count` counts the lines that the engine sends, each once. If the link breaks, `again` returns a new link; without
+    `again` a broken link raises HostUnreachable."""
     reading = LogReader(link, container, lambda now: is_running(now, container), again, tail, since)
     lines = islice(_parsed((count or LineCount()).pieces(reading.pieces()), placement), skip, None)
     for line in without_launcher_traceback(settle_states(lines)):

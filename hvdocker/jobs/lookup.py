@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class JobsSeen:
-    """What was observed on the hosts, and the links to them. `failed` has the error of every host that could not be
-    observed. `unreachable` has the same errors if those hosts may have something of the cluster. It is empty if the
-    observed hosts already have all slots that the cluster was made with."""
+    """What was observed on the hosts, and the links to them. `failed` has, by host, the error of every host that could
+    not be observed. `unreachable` has the same errors, but is empty if those hosts cannot have anything of the cluster,
+    because the observed hosts already have all slots that the cluster was made with."""
 
     state: ClusterState
     links: Mapping[str, HostLink]

@@ -49,8 +49,8 @@ class EndedJob:
 def raise_unless_succeeded(ended: EndedJob, propagates_exit: bool = False) -> None:
     """Return if the job succeeded. Otherwise raise JobStopped if it was stopped, else JobFailed.
 
-    With `propagates_exit` the JobFailed has the exit code of the rank that failed first. It keeps its own exit code if
-    no rank caused the failure, or if the rank's code is one that docker or ssh use themselves."""
+    With `propagates_exit` the JobFailed gets the exit code of the rank that failed first. It keeps the usual exit code
+    of JobFailed if no rank caused the failure, or if the rank's code is one that docker or ssh use themselves."""
     if ended.end.state == "succeeded":
         return
     if ended.end.state == "stopped":

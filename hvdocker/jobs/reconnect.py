@@ -1,5 +1,6 @@
 """Replace a link that breaks while a job is followed. Reopening is tried for a while, because laptops go offline
-and come back. If it fails, the cause is determined: the head is gone, or the controller's own network."""
+and come back. If it fails, the cause is determined if possible: the head is lost, or only the controller cannot
+reach the head."""
 
 from __future__ import annotations
 
@@ -57,7 +58,8 @@ class Reconnect:
         return link
 
     def with_follow_hint(self, error: HvdockerError) -> HvdockerError:
-        """Return `error`, changed: its `fix` now says how to follow the job again, because the job may still run."""
+        """Set the `fix` of `error` to a hint how to follow the job again, because the job may still run. Return
+        `error`."""
         error.fix = f"the job goes on without this terminal; watch it with: {self.follow_command}"
         return error
 

@@ -20,10 +20,11 @@ class StopJob(Step):
 
 @dataclass(frozen=True)
 class FetchJobs(Step):
-    """Fetch outputs and logs of the jobs with these ids to the controller.
+    """Fetch outputs and logs of the jobs with the ids `jobs` to the controller.
 
-    `has_other_files`: the code folders have files that belong to no job, and these are to be fetched too. Only a dry
-    run looks at the code folders so early. `down` fetches what is there after the jobs have ended."""
+    `has_other_files` says that the code folders have files that belong to no job and have to be fetched too. It is only
+    set in the plan of a dry run, for display and for the script. A real `down` lists and fetches such files after
+    the jobs have ended."""
 
     jobs: tuple[str, ...]
     has_other_files: bool = False

@@ -30,21 +30,24 @@ def _no_fetch(job: str) -> None:
 
 
 def _no_guard() -> None:
-    """Do nothing: the default `guard` of a Context. With it, a lost lock stops nothing."""
+    """Do nothing. This is the default `guard` of a Context: the loss of a lock is not checked and does not stop the
+    steps."""
 
 
 @dataclass
 class Context:
-    """What the steps of one hvdocker command, such as `up`, share. `links` has the open connection to each host.
-    `listener` gets the progress. `template` is the text of templates/ssh_config.j2, from which the workers' SSH
-    configuration is made. `undo` records how to undo what was created, newest last, as (host, what was created,
-    function that removes it). `results` has results that the steps of a stage and its `prepare` leave for each other;
-    its keys are a word for the kind of result and a host or another word. `lock` protects what the threads of all hosts
-    change. `cancelled` is set after Ctrl-C. `keyring` has the cluster's SSH keys, `trust` the workers that may log in
-    to each other, `shipment` the image that is being sent, `tree` the code to sync; each is None until a step needs it.
-    `secrets` (values by name) are kept here, in memory, and nowhere else. `fetch` fetches the outputs of the job with
-    the given name; by default it raises NotImplementedError. `guard` raises Locked if the command has lost its lock of
-    a host."""
+    """What the steps of one hvdocker command, such as `up`, share.
+
+    `links` has the open connection to each host. `listener` gets the progress. `template` is the text of
+    templates/ssh_config.j2, from which the workers' SSH configuration is made. `undo` records how to undo what was
+    created, newest last, as (host, what was created, function that removes it). `results` has values that the steps of
+    a stage and its `prepare` pass to each other. A key of `results` is a pair: a word for the kind of value, and a host
+    or another word. `lock` protects what the threads of all hosts change. `cancelled` is set after Ctrl-C.
+
+    `keyring` has the cluster's SSH keys, `trust` the workers that may log in to each other, `shipment` the image that
+    is being sent, `tree` the code to sync; each is None until a step needs it. `secrets` (values by name) are kept
+    here, in memory, and nowhere else. `fetch` fetches the files of the job with the given id; by default it raises
+    NotImplementedError. `guard` raises Locked if the command has lost its lock of a host."""
 
     inventory: Inventory
     links: Mapping[str, HostLink]
@@ -110,9 +113,9 @@ class Context:
 
 
 def apply(plan: Plan, context: Context) -> None:
-    """Execute a plan that creates things, wave by wave (a wave is a group of stages). If a host fails, the hosts that
-    have begun the same wave still finish it, and later waves are not executed. Then raise the error of the host, or
-    HostErrors if several failed."""
+    """Execute a plan that creates things, wave by wave (a wave is a group of stages). If a host fails, hosts that have
+    already begun this wave finish it, and no other work is begun. Then the error of the host is raised, or HostErrors
+    if several hosts failed."""
     for wave in plan.waves():
         _run_wave(plan, wave, context, stop_at_first=True)
 

@@ -298,8 +298,8 @@ def _empty_secrets(writer: ScriptWriter, step: OverwriteSecrets, trust: Any) -> 
 
 
 def _fetch(writer: ScriptWriter, step: FetchJobs, trust: Any) -> Iterator[str]:
-    """Yield the lines that fetch the jobs. Files of no job are fetched by `down` alone: with such files, the script
-    ends here, before it removes anything. `writer` and `trust` are not used."""
+    """Yield the lines that fetch the jobs. Only `hvdocker down` can fetch files that belong to no job. If there are
+    such files, the script fails here, before it removes anything. `writer` and `trust` are not used."""
     for job in step.jobs:
         yield shlex.join(("hvdocker", "fetch", job))
     if step.has_other_files:

@@ -102,10 +102,10 @@ def remove_new_folders(path: str, highest: str) -> Command:
 
 
 def _remove_tree(removable: str, *words: str) -> Command:
-    """Return the command that removes a folder, the first of `words`, and its empty parent folders that match the
-    shell pattern `removable`. Further words are $2, … in the pattern.
+    """Return the command that removes a folder, and then its parent folders upwards, as long as they are empty and
+    match the shell pattern `removable`. The first of `words` is the folder; the pattern can use the others as $2, ….
 
-    The pattern is compared with the path of the parent folder and a slash."""
+    The pattern is compared with the path of a parent folder followed by a slash."""
     script = (
         f"{OPEN_OWN}"
         'rm -rf -- "$1" 2>/dev/null || { open_own 700 "$1"; rm -rf -- "$1"; } || exit 1; dir=${1%/*}; '

@@ -19,7 +19,8 @@ from hvdocker.placement.host_plan import HostPlan
 def address_problems(placed: Mapping[str, HostPlan]) -> list[HvdockerError]:
     """Return problems of training addresses. `placed` has the plan of each host, with its training address.
 
-    These are a loopback address if there are several hosts, an address or machine that two hosts have, and IPv6."""
+    Problems are: a loopback address if there are several hosts, two hosts with the same address, two hosts that are
+    the same machine, and an IPv6 address."""
     loopback: list[HvdockerError] = [
         HostUnfit(
             f"the training address is {place.address}, which other hosts cannot reach",
@@ -35,9 +36,9 @@ def address_problems(placed: Mapping[str, HostPlan]) -> list[HvdockerError]:
 
 
 def _duplicate_and_ipv6_problems(placed: Mapping[str, HostPlan]) -> list[HvdockerError]:
-    """Return one problem for each host in `placed` whose training address or machine is also that of an earlier host.
+    """Return one problem for each host in `placed` that has the training address of an earlier host or is its machine.
 
-    Return one, too, for each training address that is IPv6, because Horovod does not accept IPv6 addresses in -H."""
+    Each IPv6 training address is a problem too, because Horovod does not accept IPv6 addresses in -H."""
     first: dict[str, str] = {}
     problems: list[HvdockerError] = _same_machine_problems(placed)
     for name, place in placed.items():
@@ -77,7 +78,9 @@ def _ipv4_fix(place: HostPlan, placed: Mapping[str, HostPlan]) -> str:
 
 
 def _own_addresses(place: HostPlan, placed: Mapping[str, HostPlan]) -> list[str]:
-    """Return the addresses that this host has and no other host. That of docker0 is on every host."""
+    """Return the addresses that the host of `place` has and no other host in `placed` has.
+
+    This leaves out addresses such as that of docker0, which is the same on most hosts."""
     others = {address for one in placed.values() if one is not place for address in one.seen.addresses}
     return [address for address in place.seen.addresses if address not in others]
 

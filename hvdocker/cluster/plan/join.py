@@ -82,9 +82,10 @@ def _ranks_left(
     """Return how many more ranks the elastic job may have, None if it has no --max-np.
 
     `job` is its master. `placed` has the plans of all hosts, and `fresh` are the hosts that get a new worker.
-    Three kinds of hosts do not count as hosts of the job. Hosts that were removed from the inventory. Hosts that do
-    not answer: new hosts may replace them, and horovodrun keeps to --max-np when they are back. Hosts that joined and
-    then lost their worker: they have to join again."""
+    The ranks on some hosts of the job are not counted:
+    - on hosts that were removed from the inventory;
+    - on hosts that do not answer: new hosts may replace them, and horovodrun keeps to --max-np when they are back;
+    - on `fresh` hosts that do not come back to the job automatically (`_hosts_not_returning`)."""
     most = job.elastic.max_np if job.elastic else 0
     has = sum(share.slots for share in _shares_after(state, job, placed, fresh, {}))
     return None if most is None else max(0, most - has)

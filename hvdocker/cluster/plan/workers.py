@@ -167,10 +167,11 @@ def _steps_to_prepare(
 
 
 def _run_mark_folders(folder: str, spec: ContainerSpec) -> list[str]:
-    """Return the path of an empty folder whose name has the token and owner of a `hvdocker run`.
+    """Return a list with one path: that of an empty folder whose name has the token and owner of a `hvdocker run`.
 
-    It lets `gc` identify that `hvdocker run` when none of its containers is left. `folder` is the cluster's folder on
-    the host. `spec` has the token and owner in its labels. The list is empty if another verb makes the worker."""
+    The folder lets `gc` identify that `hvdocker run` when none of its containers is left. `folder` is the cluster's
+    folder on the host. `spec` is the worker's specification, with the token and owner in its labels. The list is empty
+    if another verb makes the worker."""
     run = spec.labels.get(names.LABEL_RUN)
     return [names.run_mark(folder, run, spec.labels[names.LABEL_OWNER])] if run else []
 

@@ -100,7 +100,7 @@ def query_machine(root: str, mounts: Iterable[str], peers: Iterable[str], top: s
 
     `root` is the folder where the engine stores images. `mounts` are paths whose disks are measured. `peers` are
     host names for the host to resolve. `top` is a prefix for /sys and /proc, for tests. Normally it is empty. `cluster`
-    names the folder in ~/.hvdocker of which it is read whether the user may write to it."""
+    is the cluster's name: the command checks whether the user may write to ~/.hvdocker/CLUSTER."""
     sources = list(dict.fromkeys(mounts))
     return shell(_SCRIPT, top, root, cluster, str(len(sources)), *sources, *dict.fromkeys(peers))
 

@@ -120,8 +120,8 @@ class EngineState:
     `backing` is the file system below the storage driver. `security` are names of security options such as
     "rootless". `root_dir` is the folder where it stores images. `containers` are those of all hvdocker clusters.
     `parts` are tags of images of which only some layers were sent, because the transfer did not finish. `stranger` is
-    the name of the cluster's worker if a container that is not of the cluster has it, else None. `has_own_image`: it
-    has an image of hvdocker, of any name."""
+    the name of a container that has the name of the cluster's worker but does not belong to the cluster, None if there
+    is no such container. `has_own_image`: the engine has an hvdocker image, of any name."""
 
     storage_driver: str = "?"
     backing: str = ""
@@ -158,8 +158,8 @@ class InsideSeen:
 class TrialResult:
     """The result of the trial container, a short-lived container that the doctor starts.
 
-    `inside` is what it found, None if it failed. `error` is set if it did not start or gave no result. `gpu_error` is
-    set if it did not start with the host's GPUs, but without them. `has_gpus`: the container was to get the GPUs.
+    `inside` is what it found, None if it failed. `error` is why it did not start or gave no result. `gpu_error` is why
+    it failed with the host's GPUs, if it then worked without them. `has_gpus`: the container was to get the GPUs.
     `is_substitute`: the host lacks the cluster's image, so another hvdocker image was used."""
 
     image: str

@@ -99,7 +99,7 @@ def see_engine(engine: APIClient, info: Mapping[str, Any], cluster: str) -> Engi
     """Return what the engine reports about itself, its containers and partly sent images.
 
     `info` is the engine's answer to /info. Its values are `Any` because they come from parsed JSON. `cluster` is the
-    cluster whose worker's name may be taken by another container."""
+    name of the cluster: the result says whether another container has the name of its worker."""
     status = {row[0]: str(row[1]) for row in info.get("DriverStatus") or () if len(row) > 1}
     return EngineState(
         storage_driver=info.get("Driver", "?"),
@@ -117,7 +117,9 @@ def see_engine(engine: APIClient, info: Mapping[str, Any], cluster: str) -> Engi
 
 
 def _stranger(engine: APIClient, cluster: str) -> str | None:
-    """Return the name of the cluster's worker if a container without the cluster's label has it, else None."""
+    """Return the name of a container that has the name of the cluster's worker but not the cluster's label.
+
+    Return None if there is no such container."""
     name = names.worker_name(cluster)
     for container in engine.containers(all=True, filters={"name": name}):
         is_own = (container.get("Labels") or {}).get(names.LABEL_CLUSTER) == cluster

@@ -55,8 +55,8 @@ def _images(inventory: Inventory, seen: Mapping[str, HostSeen], up: str) -> Iter
 def _content(name: str, host: HostSeen) -> str | None:
     """Return a short text for the image that the host's worker runs from, or would run from. None without an image.
 
-    `name` is the host's name. The text is the content hash. For a worker that runs from another image than the
-    host's, it is the id of that image."""
+    `name` is the host's name. The text is the content hash of the cluster's image on the host. If the worker runs from
+    another image, the text is the id of that image."""
     worker = host.worker(name)
     if worker is None:
         return short(host.image.content) if host.image else None

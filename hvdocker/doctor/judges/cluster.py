@@ -44,8 +44,8 @@ def judge_worker(
     """Judge a host's worker. `worker` is None if the host has none, which is BAD only if `is_up`.
 
     `is_up`: the cluster should have a worker on this host. `why_new`: why `up` would replace the worker, or None.
-    `up` is the command that findings suggest as the fix. `stranger` is the name of the worker if a container that is
-    not of this cluster has it, so that no worker can be created. That is BAD."""
+    `up` is the command that findings suggest as the fix. `stranger` is the name of a container that has the worker's
+    name but does not belong to this cluster, or None. It is BAD, because no worker can be created beside it."""
     if worker is None and stranger:
         evidence = [f"{stranger} has no label of this cluster: hvdocker did not make it, and leaves it alone"]
         other = shlex.join(("docker", "rename", stranger, f"{stranger}-old"))

@@ -1,4 +1,4 @@
-"""Short constructors for findings: one for each mark, and one for an error. Pure."""
+"""Short constructors for findings: one for each mark (GOOD, WARN, BAD, UNKNOWN), and one for an error. Pure."""
 
 from __future__ import annotations
 

@@ -114,8 +114,8 @@ def judge_cuda(driver: str, cuda: str | None) -> Finding:
     `12.4`).
 
     The finding is BAD if the driver cannot run this CUDA version, and WARN if the driver is older than the one that was
-    released with this CUDA version. It is UNKNOWN if the version of one of them is not known here. `cuda` is None if
-    the image has no CUDA, which is a WARN."""
+    released with this CUDA version. It is UNKNOWN if the tables of this file lack the CUDA version, or if `driver` is
+    not a version. `cuda` is None if the image has no CUDA, which is a WARN."""
     if cuda is None:
         return warn("cuda", "the image has no CUDA", ["ranks will train on processors, and GPUs stay unused"],
                     fix="choose an `image:` with CUDA")  # fmt: skip

@@ -28,10 +28,10 @@ LOADING_FACTOR = 2.05
 class FixCommands:
     """The hvdocker commands that findings suggest as fixes.
 
-    `flag` is the flag that names this inventory (` -i FILE`). `cluster_flag`, which may also have `--cluster NAME`,
-    replaces it in commands about one cluster, unless it is empty. `scope_label` is the request that the cluster was
-    created for (`up -np 6`), so that the suggested `up` repeats it. It is empty if the cluster takes all free
-    slots."""
+    `flag` is the flag that names this inventory (` -i FILE`). Commands about one cluster get `cluster_flag` instead,
+    which may also have `--cluster NAME`; if it is empty, they get `flag` too. `scope_label` is the request that the
+    cluster was created for (`up -np 6`), so that the suggested `up` repeats it. It is empty if the cluster takes all
+    free slots."""
 
     flag: str = ""
     cluster_flag: str = ""
@@ -92,8 +92,8 @@ def judge_host(case: JudgeInput) -> HostReport:
 def _missing_fact(error: HvdockerError) -> Finding:
     """Return the finding for a fact that could not be gathered, because of `error`.
 
-    It is UNKNOWN, or BAD if the host became unreachable meanwhile, or if its SSH server refused a session, which it
-    would do in a training, too."""
+    The finding is BAD if the host became unreachable meanwhile. It is BAD, too, if the host's SSH server refused a
+    session, because the server would also refuse it in a training. Otherwise it is UNKNOWN."""
     if isinstance(error, ChannelRefused):
         return error_finding("login", error)
     is_lost = isinstance(error, HostUnreachable)
@@ -129,8 +129,9 @@ def _machine(case: JudgeInput) -> Iterator[Finding]:
 def _bytes_to_load(case: JudgeInput) -> int:
     """Return about how much disk the engine needs to load the image that it lacks. 0 if it has the image.
 
-    While a layer is loaded, its archive is on the disk too, and most of an image may be one layer. An engine that has
-    another image of ours may have most layers already."""
+    That is LOADING_FACTOR times the image: while a layer is loaded, its archive is on the disk too, and most of an
+    image may be one layer. It is the size of the image if the engine may have most layers already: if it has another
+    hvdocker image, or if nothing is known about the engine."""
     may_have_layers = case.health.engine is None or case.health.engine.has_own_image
     return int(case.missing_image_bytes * (1 if may_have_layers else LOADING_FACTOR))
 

@@ -87,7 +87,7 @@ def judge_disks(machine: MachineSeen, needed_bytes: int) -> Iterator[Finding]:
 def _unwritable(check: str, folder: str, machine: MachineSeen) -> Finding:
     """Return the finding for a folder that the SSH user has to write to and may not.
 
-    The fix names the user, because the user who may use sudo there is often another one."""
+    The fix is a sudo command that names the SSH user, because often another user has to run it."""
     quoted, user = shlex.quote(folder), shlex.quote(machine.user) if machine.user else '"$USER"'
     deep = "-R " if "/.hvdocker" in folder else ""
     own = "sudo chmod 1777 /tmp" if folder == "/tmp" else f"sudo chown {deep}{user} {quoted}"

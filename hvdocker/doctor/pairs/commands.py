@@ -60,9 +60,9 @@ class MtuFound:
     """Packet sizes from one host to another, in bytes.
 
     `link` is the MTU of the sender's interface, `passed` the largest packet that arrived, `kernel_mtu` the path MTU
-    that the sender's kernel believes. They are found with UDP datagrams that must not be fragmented, and with short
-    acknowledgements: echoes of full size would mix the two directions. Ping and raw sockets need capabilities that
-    containers lack.
+    that the sender's kernel assumes. The sizes are measured with UDP datagrams that must not be fragmented. The
+    receiver answers with short acknowledgements, because echoes of full size would also test the other direction. Ping
+    and raw sockets are not used, because they need capabilities that containers lack.
 
     `error` is why the UDP datagrams failed, for example because UDP is blocked. Then 256 KB are sent over TCP to see
     whether full packets arrive. `bulk_error` is why they did not."""

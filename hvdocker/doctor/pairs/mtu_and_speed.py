@@ -92,10 +92,9 @@ def _unknown_mtu(results: PairResults, pair: Pair, answer: PairAnswer) -> Findin
 
 
 def judge_round_trip(results: PairResults, pair: Pair, answer: PairAnswer) -> Finding:
-    """Judge the shortest round trip that the first host of the pair measured (`answer`). It is a WARN if it is longer
-    than SLOW_ROUND_TRIP_S.
+    """Judge the shortest round trip in `answer`, which the first host of the pair measured.
 
-    The finding is UNKNOWN if no round trip could be measured."""
+    The finding is WARN if the round trip is longer than SLOW_ROUND_TRIP_S, and UNKNOWN if none could be measured."""
     if answer.round_trip_s is None:
         return Finding("rtt", Mark.UNKNOWN, "?", (f"{results.named(pair)}: no open port to time it on",))
     shown = f"{answer.round_trip_s * 1000:.2g} ms"
@@ -109,9 +108,9 @@ def judge_round_trip(results: PairResults, pair: Pair, answer: PairAnswer) -> Fi
 
 
 def judge_speed(results: PairResults, pair: Pair) -> Finding:
-    """Judge the bandwidth of a pair. It is a WARN if it is far below the median of the other pairs.
+    """Judge the bandwidth of a pair. The finding is WARN if the bandwidth is far below the median of the other pairs.
 
-    It is compared with other pairs because the nominal speed of the network is not known. With fewer than two other
+    Pairs are compared with each other because the nominal speed of the network is not known. With fewer than two other
     measured pairs the finding is GOOD. It is UNKNOWN if the bandwidth was not measured."""
     speeds = results.speeds or {}
     own = speeds.get(pair)

@@ -25,9 +25,10 @@ class PairResults:
     """The results of all pairs.
 
     `order` are the hosts of the inventory. `port` is the worker port. `listeners` are the processes that opened
-    ports for the peers; a host that was not checked has none. `skipped` says why, unless no other host was left to
-    check it with. `answers` has what the first host of a pair found out about the second. `ssh_checks` says what was
-    tried on each host's worker port. `speeds` is None without `doctor --deep`."""
+    ports for the peers, by host. `skipped` says, by host, why a host was not checked. A host may be in neither of the
+    two: a single host that could be checked has no peer, so nothing is started on it. `answers` has what the first host
+    of a pair found out about the second. `ssh_checks` says what was tried on each host's worker port. `speeds`
+    is None without `doctor --deep`."""
 
     order: tuple[str, ...]
     port: int

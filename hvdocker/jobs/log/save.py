@@ -66,7 +66,8 @@ def write_log(link: HostLink, container: str, folder: Path, name: str = LOG_FILE
 
 
 def _write_lines(link: HostLink, container: str, path: Path) -> int:
-    """Write the container's log to the new file `path`, in place of an existing one; return the number of its lines."""
+    """Write the log of the container to the file `path`, and return the number of lines in the log. A file that exists
+    at `path` is removed first."""
     lines = 0
     # An existing file may have come from a host: writing through a symlink would change another file.
     path.unlink(missing_ok=True)

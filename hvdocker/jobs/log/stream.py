@@ -4,8 +4,8 @@ An engine sends a log in pieces (mostly lines), each with a time stamp. When a l
 link from the time of the last pieces. No piece is yielded twice. A piece is lost only if the engine, whose log is
 bounded in size, drops it before the new link is open.
 
-An engine that begins a new log file may send a file that it has already sent once more, in the same stream. These
-pieces are skipped too."""
+When an engine begins a new log file, it may repeat in the same stream a whole file that it has already sent. The
+repeated pieces are skipped too."""
 
 from __future__ import annotations
 
@@ -55,7 +55,8 @@ class LogReader:
     `link` is the current link; when it breaks, `reopen` returns a new one. Without `reopen` a broken link raises
     HostUnreachable. `runs` returns whether the job still runs. `tail` (a number of last lines) and `since` (a Unix
     time) say where reading begins. `_recent` counts the pieces of the last seconds, by second; `_older` has the hashes
-    of earlier pieces. `_newest` is the newest time stamp. `_known` counts the pieces that are expected once more."""
+    of earlier pieces. `_newest` is the newest time stamp. `_known` counts the pieces that were already yielded and that
+    the engine is expected to send again."""
 
     link: HostLink
     container: str
@@ -123,9 +124,9 @@ class LogReader:
         return True
 
     def _start_arguments(self) -> dict[str, object]:
-        """Return the arguments of the engine's `logs` that say where to begin: some seconds before the last line
-        that was read, so that none is missed (lines that come twice are dropped later). If nothing was read yet, where
-        `tail` and `since` say."""
+        """Return the arguments of the engine's `logs` that say where the stream begins. If nothing was read yet, `tail`
+        and `since` say it. Otherwise the stream begins some seconds before the last line that was read, so that no line
+        is missed; lines that come twice are dropped later."""
         if not self._recent:
             begin = {} if self.since is None else {"since": self.since}
             return {"tail": "all" if self.tail is None else self.tail, **begin}

@@ -76,8 +76,8 @@ class _Period:
 
 
 def parse_code(answer: bytes, running: Collection[str]) -> HostCode | None:
-    """Parse `answer`, the output of the command from `list_code`, after its gzip is undone: return the files that jobs
-    left, by job. `running` are the ids of the jobs that run now. Return None if the answer is incomplete. An empty
+    """Return the files that jobs left in a code folder, by job. `answer` is the decompressed output of the command from
+    `list_code`. `running` are the ids of the jobs that run now. Return None if the answer is incomplete. An empty
     answer (no such cluster) means no files."""
     if not answer:
         return HostCode()
@@ -108,10 +108,11 @@ def _changed(index: bytes, pending: bytes, code: bytes) -> Iterator[CodeFile]:
 
 
 def _is_of_sync(look: bytes, row: list[object] | None) -> bool:
-    """Return whether an interrupted sync wrote the file, so that it is no job's work: it has the size and time that the
-    sync gives it, or is a symlink where the sync writes one. `row` is the file's row in the list of what that sync was
-    about to write, None if it has none. `look` has the file's mode, size and times, as text
-    `MODE/SIZE/MODIFIED/CHANGED`."""
+    """Return whether an interrupted sync wrote a file; then no job wrote it. This is so if the file has the size and
+    time that the sync would give it, or if it is a symlink and the sync was to write a symlink.
+
+    `look` has the file's mode, size and times, as text `MODE/SIZE/MODIFIED/CHANGED`. `row` is the file's row in the
+    list of what the sync was about to write, None if the list does not have the file."""
     if row is None:
         return False
     mode, size, modified, _ = (*look.split(b"/"), b"", b"", b"", b"")[:4]

@@ -24,8 +24,8 @@ _LIST = (
 
 
 def list_code(cluster_dir: str) -> Command:
-    """Return the command that lists the files in the code folder of a host, as gzip. `cluster_dir` is the cluster's
-    folder there. `parse_code` parses the answer after gzip is undone.
+    """Return the command that lists the files in the code folder of a host. It compresses the answer with gzip;
+    `parse_code` parses the decompressed answer. `cluster_dir` is the cluster's folder on the host.
 
     The answer has sections that end with a NUL byte: the index of the last sync, the rows of interrupted syncs, the
     files in the code folder, the files that syncs replaced, and the files of each job. Then follow the folders that

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FetchMark:
-    """What was already fetched of a job, as fetched.json stores it: into `folder`, all files from `hosts`. `code` has,
-    by host, the digest (`HostCode.digest`) of the files that came from the code folder.
+    """What was already fetched of a job, as fetched.json stores it. All files that `hosts` have of the job were fetched
+    into `folder`. `code` has, by host, the digest (`HostCode.digest`) of the files that came from the code folder.
 
     Only hosts that were read after the job ended are marked, because a running job may write more files."""
 
@@ -31,8 +31,8 @@ class FetchMark:
     code: Mapping[str, str] = field(default_factory=dict)
 
     def with_fetched(self, fetched: FetchedFiles | None) -> FetchMark:
-        """Return this mark with the hosts of another fetch into the same folder added. Return it unchanged if `fetched`
-        is None."""
+        """Return a mark that also has the hosts and code digests of `fetched`, another fetch into the same folder.
+        Return this mark unchanged if `fetched` is None."""
         if fetched is None:
             return self
         return replace(self, hosts=self.hosts | set(fetched.hosts), code={**self.code, **fetched.code})

@@ -97,8 +97,8 @@ def _choose_names(
     """Return the final name of every file to move, with its origin (host and name there) and its staged path. Add
     clashes (files that differ between hosts) to `report`.
 
-    `earlier` has the origin by file name for the files of earlier fetches. Such a file is replaced by a new version
-    from the same host. A different version from another host is a clash."""
+    `earlier` has, by file name, the origin of each file of earlier fetches. A new version from the same host replaces
+    such a file. A different version from another host is a clash."""
     moves: dict[str, tuple[Origin, Path]] = {}
     for name, found in staged.versions.items():
         stays = name in earlier and earlier[name][0] not in staged.hosts and _is_taken(report.folder / name)
@@ -117,8 +117,8 @@ def _choose_names(
 
 
 def _name_with_host(name: str, host: str) -> str:
-    """Return `name.<host>`, the name of one host's version of a file. A last part that is too long for a file system is
-    cut and gets a digest, so that two long names stay different."""
+    """Return `name.<host>`, the name of one host's version of a file. If the last part of this path is too long for a
+    file system, it is cut and gets a digest, so that two long names stay different."""
     above, slash, last = name.rpartition("/")
     if len(os.fsencode(f"{last}.{host}")) > _MOST_NAME_BYTES:
         digest = hashlib.sha256(os.fsencode(last)).hexdigest()[:8]

@@ -72,9 +72,9 @@ class _Part(ABC):
     found: HostFiles
 
     def read(self) -> None:
-        """Read the files of this part as the SSH user into a new staging folder. If some cannot be read, read all as
-        root. If that is not possible, read these files through the engine. Files that cannot be read at all are named
-        in `found.unread`."""
+        """Read the files of this part as the SSH user into a new staging folder. If some cannot be read, read all files
+        once more as root. If that fails too, read the missing files through the engine. Files that cannot be read in
+        any of these ways are named in `found.unread`."""
         place = self.make_place()
         came = self.unpack(place, self.pack())
         if came.error:
@@ -201,10 +201,11 @@ class _Code(_Part):
         return f"{names.JOBS_MOUNT if top == 'jobs' else names.CODE_MOUNT}/{rest}"
 
     def unread_paths(self, place: Path, came: Unpacked) -> list[str]:
-        """Return the paths of files that did not arrive though they still exist on the host, and of the closed folders.
-        A file that a running job removed since it was listed is not missing. `place` is the staging folder with the
-        files that arrived, `came` the result of unpacking. Raises the error in `came` if all files arrived but not with
-        all their content."""
+        """Return the paths of files that did not arrive though they still exist on the host, and of the folders that
+        the SSH user cannot read. A file that a running job removed after it was listed does not count as missing.
+        `place` is the staging folder with the files that arrived, `came` the result of unpacking.
+
+        Raises the error in `came` if all files arrived, but not with all their content, and no folder is closed."""
         expected = [file.source for file in self.source.code if not file.is_closed]
         missing = [path for path in expected if not os.path.lexists(place / self.rename(path))]
         if not missing:

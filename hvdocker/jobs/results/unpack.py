@@ -126,8 +126,8 @@ def _sanitize_member(member: tarfile.TarInfo, job: str, place: Path) -> str | No
 
 
 def _extract_member(tar: tarfile.TarFile, member: tarfile.TarInfo, place: Path) -> None:
-    """Write an archive entry below `place`. Symlinks and hard links are created here and not by tarfile: if tarfile
-    cannot create one, it extracts the entry that it takes for its target instead."""
+    """Write an archive entry below `place`. Symlinks and hard links are created without tarfile: if tarfile cannot
+    create a link, it instead extracts another entry of the archive, which it assumes to be the target of the link."""
     target = place / member.name
     if not member.issym() and not member.islnk():
         tar.extract(member, place, set_attrs=True, **_FILTER)

@@ -45,10 +45,10 @@ def _remove(context: Context, host: str, container: str, jobs: Sequence[str]) ->
 
 @contextmanager
 def _errors_as_notes(step: Step, context: Context) -> Iterator[None]:
-    """Turn an error of the body into a note for the user that secrets may be left. HostUnreachable is raised
-    nevertheless.
+    """If the body fails, send a note that secrets may be left in the container, and do not raise the error. Only
+    HostUnreachable is raised.
 
-    So the next job can start even if the secrets in the container of an ended job cannot be removed."""
+    So the next job can start even if the secrets of an ended job cannot be removed."""
     try:
         with translating_errors(step.host, step.describe()):
             yield
