@@ -156,8 +156,8 @@ def _examine(
 ) -> dict[str, HostFacts]:
     """Return the facts of every host in the inventory. `outcomes` has the results of the ordinary observation.
 
-    `placed` has the plans of the hosts on which a trial container may be started; the cheap checks pass none. The
-    hosts of a local cluster are one machine, which is examined once."""
+    `placed` has the plans of the hosts on which a trial container may be started. It is empty if only cheap checks are
+    wanted, which start no container. The hosts of a local cluster are one machine, which is examined once."""
     from hvdocker.transport.pool import for_each_host
 
     examiner = Examiner(inventory, env.maker(), env.now, env.entropy)

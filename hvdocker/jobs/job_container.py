@@ -144,7 +144,8 @@ def last_lines_of_rank(
 def read_job_end(link: HostLink, container: str) -> JobEnd:
     """Return how the job ended, from the state of its master `container` and record.json.
 
-    Waits up to 60 s for a container that still runs. Raises JobStopped if the container was removed."""
+    A container that still runs is given 60 s to end; after that an error about the host is raised. Raises JobStopped
+    if the container was removed."""
     from hvdocker.engine import archive
     from hvdocker.engine.container_errors import container_gone_error, is_container_gone, translating_container_errors
 

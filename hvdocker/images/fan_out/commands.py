@@ -182,10 +182,11 @@ def stop_feed(folder: str) -> Command:
 
 
 def remove_layers(folder: str, layers: Sequence[ImageLayer]) -> Command:
-    """Return the command that removes the files of these layers from `folder`, the fan-out's folder on the host, if the
-    host leaves the fan-out.
+    """Return the command that removes the files of these layers from `folder`, the fan-out's folder on the host. It is
+    used when the host stops to take part in the fan-out, in which hosts pass layers on to each other.
 
-    That frees disk space and ends processes that wait for these files to grow."""
+    The removal frees disk space. Processes that send these files on to other hosts read them while they grow, and end
+    when the files are gone."""
     return command("rm", "-f", "--", *(f"{folder}/{layer.hex}" for layer in layers))
 
 

@@ -97,8 +97,8 @@ def plan_with_requirements(
     the host plans by host; `maker` (the owner and the version of hvdocker) goes into the labels of new workers.
 
     It builds the image if it does not exist yet, ships it to the hosts that lack it, and replaces the workers that run
-    another image. `seen` has the layer's image by host, with the key CONTROLLER for the controller; machines that lack
-    the image are not in it."""
+    another image. `seen` has the layer's image by host, with the key CONTROLLER for the machine that hvdocker runs on;
+    machines that lack the image are not in it."""
     workers = state.workers()
     source = _shipper(state, hosts, layer, seen)
     where = source or _builder(inventory, state, placed, hosts, layer)

@@ -99,8 +99,8 @@ def stacks_of_processes(
     """Return the stacks of every process in `ways`, which maps a process to the path of py-spy (None if missing) and
     to the folder into which the process writes its stacks on a signal. `commands`: the pids of the ranks' commands,
     which are asked first. Several processes are asked at the same time, in the threads of `pool`, because a hung
-    process may answer slowly and a rank may have many processes. A process that has not answered after ALL_S has the
-    method `none`."""
+    process may answer slowly and a rank may have many processes. A process that has not answered after ALL_S gets
+    an empty Stack, whose method (the way in which it was obtained) is `none`."""
     deadline = time.monotonic() + ALL_S
     order = sorted(ways, key=lambda process: (process.pid not in commands, process.pid))
     asked = {process: pool.submit(stack_of, process, *ways[process]) for process in order}
