@@ -61,8 +61,8 @@ class OutputScreen:
         return capture.get()
 
     def add_line(self, line: str, owner: Hashable = None) -> None:
-        """Write a line that was made with `render`. If its `owner` has a progress bar, the state of the bar is
-        removed."""
+        """Write a line that is ready for the terminal, such as one made with `render`. If `owner` (a rank and its
+        stream) has a progress bar, the row of the bar below the lines disappears until the next `set_state`."""
         with self._lock:
             self._lines.append(line)
             self._is_stale |= self._states.pop(owner, None) is not None
