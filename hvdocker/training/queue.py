@@ -2,10 +2,12 @@
 
 There is no server: each waiting `train` command (client) has a ticket, a file on one host of the cluster. All clients
 choose the same host for it, by a sort order. The numbers of the tickets are the order of the queue: they are given
-out by locks/ticket_commands.py, and sorted by `waiting_tickets` in locks/ticket.py. Every POLL_S seconds a client renews its ticket and lists the others. The client that is first checks without locks whether
-enough slots are free. Only then it takes the locks and launches its job. If another command took the slots in the
-meantime, the client keeps waiting. When the master runs, the client removes its ticket, and then releases the locks:
-from then on the master's label holds the slots.
+out by locks/ticket_commands.py, and sorted by `waiting_tickets` in locks/ticket.py.
+
+Every POLL_S seconds a client renews its ticket and lists the others. The client that is first checks without locks
+whether enough slots are free. Only then it takes the locks and launches its job. If another command took the slots in
+the meantime, the client keeps waiting. When the master runs, the client removes its ticket, and then releases the
+locks: from then on the master's label holds the slots.
 
 A `train` without `--queue` is refused while tickets wait, even if its slots are free, so that small requests
 do not starve a large one. Inventories that give one cluster different names have separate queues."""
