@@ -37,8 +37,8 @@ class Hop:
     `address` and `port` are where the connection goes. `known_as` is the server's name in known_hosts. `by_hand` is an
     ssh command that tries the same connection. `through` is the jump host (`user@host:port`) from which the connection
     is made, empty without one. `proxy_for` is the name that ssh connects to if a ProxyCommand makes the connection,
-    else empty. `known_in` are the known_hosts files that have a key of the server. `key` is the key file that the
-    inventory or ~/.ssh/config names, empty if neither names one."""
+    else empty. `known_in` are the known_hosts files that have a key of the server, without ~/.ssh/known_hosts. `key` is
+    the key file that the inventory or ~/.ssh/config names, empty if neither names one."""
 
     address: str
     port: int = 22
@@ -120,7 +120,8 @@ def _failure(error: Exception, hop: Hop, timeout_s: float) -> _ConnectFailure | 
 
 
 def _forget_command(hop: Hop) -> str:
-    """Return the command that removes the keys of `hop` from all known_hosts files that have one."""
+    """Return the command that removes the keys of `hop` from the files in `hop.known_in`, or from ~/.ssh/known_hosts if
+    there are none."""
     lines = []
     for path in hop.known_in:
         sudo = ("sudo",) if path.startswith("/etc/") else ()
@@ -137,8 +138,8 @@ def _unresolved(hop: Hop) -> _ConnectFailure:
 
 
 def _not_forwarded(error: paramiko.ChannelException, hop: Hop) -> _ConnectFailure:
-    """Return the failure if the jump host `hop.through` answers, but does not connect to the next server `hop`. `error`
-    is its refusal; the fix depends on whether forwarding is forbidden there."""
+    """Return the failure for a jump host (`hop.through`) that answers, but does not connect to the next server `hop`.
+    `error` is the refusal of the jump host. The fix depends on whether its sshd forbids forwarding."""
     what = f"the jump host {hop.through} could not connect to {hop.label}"
     if error.code == _PROHIBITED:
         return _ConnectFailure("answers", what, "does its sshd allow it? see AllowTcpForwarding in its sshd_config")
