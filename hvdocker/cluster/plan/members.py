@@ -56,9 +56,9 @@ def notes_on_removed_hosts(
 ) -> list[str]:
     """Return one note for each host that was removed from the inventory, with commands that clean the host.
 
-    hvdocker does not clean it, because it no longer knows how to reach it. Removed hosts are those that the members
-    files of the `kept` hosts (whose workers are not replaced) name, and that are neither in `placed` nor in
-    `unreachable` (hosts of the inventory that do not answer)."""
+    hvdocker does not clean such a host, because only the inventory says how to reach a host. A host counts as removed
+    if the members file of a `kept` host (whose worker is not replaced) names it, and if it is neither in `placed` nor
+    in `unreachable` (hosts of the inventory that do not answer)."""
     known = (word.partition("=")[0] for name in kept for word in placed[name].seen.members_line.split())
     return [
         f"{name} is in the cluster no more, and trusted no more; what is on it stays. To clean it, put it "
