@@ -99,7 +99,7 @@ def _plan(
         *worker_stages(inventory, state, placed, specs, reasons, new.joins, unreachable),
     )
     stay = [name for name in placed if name not in reasons]
-    gone = notes_on_removed_hosts(inventory.cluster, placed, stay, unreachable)
+    gone = notes_on_removed_hosts(inventory, placed, stay)
     return replace(plan, notes=(*notes_on_unreachable_hosts(unreachable), *new.notes, *gone))
 
 

@@ -50,7 +50,7 @@ from hvdocker.transport.ssh.agent import agent_socket
 from hvdocker.transport.ssh.auth import Login, OpenedKeys
 from hvdocker.transport.ssh.channel import OPEN_TIMEOUT_S
 from hvdocker.transport.ssh.command_line import ssh_words
-from hvdocker.transport.ssh.connect_errors import HandshakeTimeout, Hop
+from hvdocker.transport.ssh.connect_errors import HandshakeTimeout, Hop, files_to_clean
 from hvdocker.transport.ssh.handshake import transport_factory
 from hvdocker.transport.ssh.keepalive import KeepaliveMonitor
 
@@ -230,7 +230,7 @@ def _hop(host: Host, connection: Any, route: SshRoute, before: tuple[str, ...] |
         is_jump=before is not None,
         through=f"{previous.user}@{previous.host}:{previous.port}" if previous else "",
         proxy_for=host.host if not previous and _proxy_command(connection) else "",
-        known_in=tuple(str(path) for path in known_in if path != host_keys.user_known_hosts(Path.home())),
+        known_in=files_to_clean(known_in, host_keys.user_known_hosts(Path.home())),
         key=str(Path(keys[0]).expanduser()) if keys else "",
     )
 
