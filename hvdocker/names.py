@@ -163,8 +163,8 @@ def trial_container_name(cluster: str, token: str) -> str:
 
 
 def cluster_dir(home: str, cluster: str) -> str:
-    """Return the folder of a cluster below `home`, the home folder of the SSH user. It has one folder for each host,
-    because hosts may share one home."""
+    """Return the folder of a cluster below `home`, the home folder of the SSH user. The cluster's folder has one folder
+    for each host, because hosts may share one home."""
     return f"{home.rstrip('/')}/.hvdocker/{cluster}"
 
 

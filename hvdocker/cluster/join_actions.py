@@ -19,7 +19,7 @@ from hvdocker.transport.link import run_or_raise
 
 
 def _join_job(step: steps.JoinJob, context: Context) -> None:
-    """Copy code, secrets and capsule of the job from the head to the host, then write its job.json.
+    """Copy code, secrets and capsule of the job from the head to the host, then write the host's job.json.
 
     The code is copied from the head, because the code on the controller may have changed since the job started. The
     data passes through the controller, because hosts need to reach each other only on the worker port."""

@@ -63,8 +63,8 @@ def _observe_and_plan(
     """Observe the hosts and plan the rotation. `brought` is the user's own public key, None if the inventory names
     none.
 
-    Raises HvdockerError if a needed host cannot be used, if another process listens on the worker port, or if another
-    user owns the cluster (unless `options.is_forced`)."""
+    Raises HvdockerError if a needed host cannot be used, if the cluster has no worker or a running job, if another
+    process listens on the worker port, or if another user owns the cluster (unless `options.is_forced`)."""
     inventory = located.inventory
     state = observe_cluster(located, session, with_images=True)
     placed = host_plans(inventory, state)
@@ -81,7 +81,8 @@ def _observe_and_plan(
 def _marking_unfinished(flag: str) -> Iterator[None]:
     """Add to every error in the block that the rotation is not finished, and the command that finishes it.
 
-    Until then some workers may have old keys and others new keys. `flag` (` -i FILE`) is added to that command."""
+    Ctrl-C becomes the error Interrupted with the same text. Until the rotation is finished, some workers may have old
+    keys and others new keys. `flag` (` -i FILE`) is added to the command."""
     again = f"finish it: hvdocker keys rotate{flag}"
     try:
         yield

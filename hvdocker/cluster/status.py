@@ -25,8 +25,9 @@ from hvdocker.transport.session import connected
 class HostStatus:
     """A host in the status. `host` is the name or address in the inventory by which the host is reached.
 
-    `worker` is None if the host has none. `seen` is None, and `error` is set, if it could not be observed.
-    `is_left_out`: the cluster was made for some slots only, and none of them is on this host."""
+    `worker` is None if the host has none. `seen` is None if the host could not be observed. `error` says why, or that
+    the host no longer has the address of its worker. `is_left_out`: the cluster was made for some slots only, and none
+    of them is on this host."""
 
     name: str
     host: str

@@ -152,7 +152,7 @@ def _observe_and_plan(
 
     `known` is an observation from just before the locks were taken. If it is given, only what other users may have
     changed since is observed again. Raises HvdockerError if another process listens on the worker port, if hosts cannot
-    be used, or if the plan would change a cluster of another user."""
+    be used, or if the plan would change a cluster of another user (unless `options.is_forced`)."""
     inventory, request = located.inventory, options.request
     state, failed = _observe(env, inventory, session, options, known)
     # Checked again even if `known` is given: the elastic job that can do without these hosts may have ended.
@@ -173,7 +173,7 @@ def _observe_and_plan(
 def _observe(
     env: Env, inventory: Inventory, session: Session, options: UpOptions, known: _UpObservation | None
 ) -> tuple[ClusterState, Mapping[str, HvdockerError]]:
-    """Return the observed state, and by host the errors of hosts that are needed but could not be observed.
+    """Return the observed state, and the errors of the hosts that could not be observed, by host.
 
     `known` is an observation from just before the locks were taken, to be refreshed; None if there is none. With
     `options.request` no errors are returned: hosts that cannot be used are left out, or HvdockerError is raised."""

@@ -1,8 +1,8 @@
 """The table of all inventory keys: kind, range, pattern, help text and default of each. Pure.
 
-`parse` checks values with this table, `schema` is generated from it, and the file that `init` writes is
-explained with it. One table keeps them equal; unlike a schema validator it needs no dependency, and gives
-messages in our own words with line numbers."""
+`parse` checks values with this table, `schema` is generated from it, and the file that `init` writes is explained with
+it. So these three always agree. A schema validator is not used: it would be a dependency, and its messages have no line
+numbers."""
 
 from __future__ import annotations
 

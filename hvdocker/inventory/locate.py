@@ -25,9 +25,9 @@ MOST_BYTES = 1 << 20
 class Located:
     """An inventory and its file. `state` is the .hvdocker/ folder beside the file.
 
-    `generated` is the text of an inventory that was made from flags (`up --hosts`) and is not written to `path`
-    yet. `flag` is set if `--cluster` replaced the cluster's name: the flags (`-i FILE --cluster NAME`) that a
-    command needs to mean this cluster."""
+    `generated` is the text of an inventory that was made from flags (`up --hosts`) and is not written to `path` yet.
+    `flag` is empty unless `--cluster` replaced the cluster's name. Then it has the flags (` -i FILE --cluster NAME`)
+    that another command about this cluster needs."""
 
     inventory: Inventory
     path: Path

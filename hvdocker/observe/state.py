@@ -1,7 +1,6 @@
 """Values for what was observed on the hosts. Pure: decides nothing.
 
-Labels are the source of truth. Every container that hvdocker creates carries labels from which any controller can
-rebuild the state of a cluster."""
+Every container that hvdocker creates carries labels, from which any controller can rebuild the state of a cluster."""
 
 from __future__ import annotations
 
@@ -268,8 +267,9 @@ class ClusterState:
     """The observed state of a cluster. `hosts` are in the inventory's order.
 
     `network`, `controller_image` and `controller_engine` come from the controller's own engine, which is asked only for
-    a local cluster or if images are needed. `controller_problem` says why that engine could not be asked. It is empty
-    if it was asked or is not needed."""
+    a local cluster or if images are needed. `controller_engine` is None also if `controller_image` is set, because then
+    no image has to be built there. `controller_problem` says why the controller's engine could not be asked. It is
+    empty if that engine was asked or is not needed."""
 
     hosts: Mapping[str, HostSeen]
     network: NetworkSeen = NetworkSeen()

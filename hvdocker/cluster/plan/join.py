@@ -1,9 +1,10 @@
 """Decides which hosts with a new worker join a running job, and plans the updates of masters. Pure.
 
-A host of a running job whose worker is replaced comes back to that job. A host that no running job uses joins the
-oldest elastic job that has room for it. Only a new worker can join, because a label of the worker names the job
-that it joined, and labels of an existing container cannot change. A new worker also has a new host key, which every
-master needs in its files. So whenever a worker is created, the masters of running jobs are updated too."""
+A host that a running job started with comes back to that job when its worker is replaced, unless the job has
+requirements. Any other host with a new worker joins the oldest elastic job that has room for it. Only a new worker can
+join, because a label of the worker names the job that it joined, and labels of an existing container cannot change. A
+new worker also has a new host key, which every master needs in its files. So whenever a worker is created, the masters
+of running jobs are updated too."""
 
 from __future__ import annotations
 

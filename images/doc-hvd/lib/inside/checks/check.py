@@ -83,8 +83,8 @@ def check_mesh(aliases: Sequence[str]) -> int:
 
 
 def login_error(alias: str) -> str | None:
-    """Return None if `ssh ALIAS true` works. Otherwise return the last lines of its error output, or a text that says
-    that it took longer than MESH_TIMEOUT_S. `alias` is a host's name in the SSH configuration."""
+    """Return None if `ssh ALIAS true` works. Otherwise return why not: the last lines of its error output, its exit
+    code, or that it took longer than MESH_TIMEOUT_S. `alias` is a host's name in the SSH configuration."""
     command = [str(paths.BIN / "ssh"), "-o", "BatchMode=yes", "-o", "ConnectTimeout=5", alias, "true"]
     try:
         done = subprocess.run(
