@@ -1,8 +1,19 @@
-"""Code that knows one launcher (a program such as horovodrun that starts the ranks): its command line, its output
-format, its failures. Files here are pure and import only `inside/protocol` and `inside/runtime`.
+"""The launchers: one file for each way to start the ranks of a job, behind the base class in `launcher.py`.
 
-Today only `host_prefix.py` is here. It rewrites the rank prefix that horovodrun puts before each line, and the
-supervisor calls it for the start of every line. Other code that depends on horovodrun is still in
-`supervisor/restarts.py`, `supervisor/attempt.py`, `supervisor/line_splitter.py`, `protocol/marks.py`, `hang/idle.py`,
-`hang/odd_rank.py`, `rank/environment.py`, `rank/usage.py` and `rank/rank.py`. To add a launcher, add a file here and
-one of the same name in `hvdocker/launchers`."""
+`named` finds the launcher that job.json names. To add a launcher, add its file here, its name to NAMES, and a file of
+the same name in `hvdocker/launchers`. Files here are pure and import only `inside/protocol` and `inside/runtime`."""
+
+from importlib import import_module
+
+from inside.launchers.launcher import Launcher
+
+# Each is a module of this package with an instance `LAUNCHER`.
+NAMES = ("horovod",)
+
+
+def named(name: str) -> Launcher:
+    """Return the launcher `name`. Raises ValueError if this image does not know it."""
+    if name not in NAMES:
+        raise ValueError(f"this image does not know the launcher {name!r}, only {', '.join(NAMES)}")
+    launcher: Launcher = import_module(f"inside.launchers.{name}").LAUNCHER
+    return launcher
