@@ -18,7 +18,7 @@ WAIT_S = 60
 SUPERVISOR = """
 import sys
 from pathlib import Path
-from inside.protocol.layout import Layout
+from inside.runtime.layout import Layout
 from inside.supervisor.supervisor import main
 sys.exit(main(["j"], Layout(Path(sys.argv[1]), Path(sys.argv[2]))))
 """
@@ -28,7 +28,7 @@ LAUNCHER = """
 import json, os, signal, sys, time
 from pathlib import Path
 sys.path.insert(0, {lib!r})
-from inside.protocol.marks import encode_mark
+from hvdocker.protocol.marks import encode_mark
 stage = Path({stage!r})
 run = int(os.environ["HVDOCKER_RESTART"])
 (stage / f"argv-{{run}}.json").write_text(json.dumps(sys.argv[1:]))

@@ -12,7 +12,7 @@ from hvdocker.env import Env
 from hvdocker.errors import ExitCode, HvdockerError
 from hvdocker.inventory.locate import Located
 from hvdocker.jobs.follow import JobFollower
-from hvdocker.protocol.job import JobSpec
+from hvdocker.jobs.job_spec import JobSpec
 from hvdocker.protocol.placement import Placement, Share
 from hvdocker.transport.session import Session
 from tests.unit.builders import inventory

@@ -4,8 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from hvdocker.protocol.job import Attempt, DroppedHost, Hang, JobRecord, JobSpec, RankEnd, RuleMatch
+from hvdocker.jobs.job_spec import JobSpec
 from hvdocker.protocol.placement import Placement, Share
+from hvdocker.protocol.rank_messages import RankEnd
+from hvdocker.protocol.record import Attempt, DroppedHost, Hang, JobRecord, RuleMatch
 
 SPEC = JobSpec(
     job="train-abcd",

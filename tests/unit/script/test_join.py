@@ -9,9 +9,10 @@ import pytest
 from hvdocker.cluster.plan.addresses import host_plans
 from hvdocker.cluster.plan.up import plan_up
 from hvdocker.cluster.steps import JoinJob
+from hvdocker.jobs.job_spec import JobSpec
 from hvdocker.observe.gpu import GpuSeen
 from hvdocker.placement.scope import full_scope
-from hvdocker.protocol.job import JobSpec, job_file_for_new_host
+from hvdocker.protocol.job_file import job_file_for_new_host
 from hvdocker.protocol.placement import Placement, Share
 from tests.unit.builders import MAKER, host_seen, host_with_worker, inventory, master, state_of
 from tests.unit.script.script_run import STAND_INS, ScriptOptions, ScriptRun

@@ -9,8 +9,8 @@ import pytest
 from hvdocker.cluster.plan.addresses import host_plans
 from hvdocker.cluster.plan.down import plan_down
 from hvdocker.cluster.plan.up import plan_up
+from hvdocker.jobs.job_spec import JobSpec
 from hvdocker.plan.plan import Plan
-from hvdocker.protocol.job import JobSpec
 from hvdocker.protocol.placement import Placement, Share
 from hvdocker.training.plan.train import plan_train
 from tests.unit.builders import MAKER, host_seen, host_with_worker, inventory, master, state_of

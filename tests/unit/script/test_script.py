@@ -19,11 +19,11 @@ from hvdocker.images.requirements import Requirements, Wheel
 from hvdocker.images.steps import BuildLayer
 from hvdocker.inventory.inventory import Inventory
 from hvdocker.jobs.capsule.capsule import PATCH_MAX_BYTES_ON_ALL_HOSTS, Capsule, CapsuleFiles
+from hvdocker.jobs.job_spec import JobSpec
 from hvdocker.jobs.results.code_files import NO_JOB
 from hvdocker.observe.state import ClusterState, HostSeen
 from hvdocker.placement.host_plan import HostPlan
 from hvdocker.plan.plan import Plan, Stage
-from hvdocker.protocol.job import JobSpec
 from hvdocker.protocol.placement import Placement, Share
 from hvdocker.script.script import script_of
 from hvdocker.training.plan.train import plan_train

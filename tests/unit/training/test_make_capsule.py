@@ -9,8 +9,8 @@ from hvdocker.images.requirements import Requirements, Wheel
 from hvdocker.inventory.locate import Located
 from hvdocker.jobs.capsule.capsule import Capsule, CodeUsed, GitSeen, ImageUsed
 from hvdocker.jobs.capsule.store import StoredCapsule
+from hvdocker.jobs.job_spec import JobSpec
 from hvdocker.plan.plan import Plan
-from hvdocker.protocol.job import JobSpec
 from hvdocker.protocol.placement import Placement, Share
 from hvdocker.secret import SecretSource
 from hvdocker.sync.walk import read_tree

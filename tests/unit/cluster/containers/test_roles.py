@@ -6,10 +6,10 @@ from hvdocker.cluster.containers.roles import doctor_spec, user_ids, worker_spec
 from hvdocker.cluster.plan.addresses import host_plans
 from hvdocker.engine.container_spec import ContainerSpec
 from hvdocker.inventory.inventory import Host
+from hvdocker.jobs.job_spec import JobSpec
 from hvdocker.observe.gpu import GpuSeen
 from hvdocker.observe.state import EngineSeen
 from hvdocker.placement.host_plan import HostPlan
-from hvdocker.protocol.job import JobSpec
 from hvdocker.protocol.placement import Placement, Share
 from hvdocker.training.plan.master_container import master_spec
 from tests.unit.builders import GIB, MAKER, host_seen, inventory, state_of

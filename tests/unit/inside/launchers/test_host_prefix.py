@@ -2,8 +2,9 @@
 
 import pytest
 from inside.launchers.host_prefix import HostPrefix
-from inside.protocol.job import JobHost
-from inside.protocol.marks import MarkFilter
+from inside.supervisor.mark_filter import MarkFilter
+
+from hvdocker.protocol.job_file import JobHost
 
 JOB_HOSTS = (JobHost("a", "198.18.0.2", 1), JobHost("b", "198.18.0.3", 2))
 

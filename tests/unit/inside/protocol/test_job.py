@@ -5,7 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from inside.protocol.job import Job, JobError, JobHost, parse_job, read_job
+from inside.runtime.read_job import read_job
+
+from hvdocker.protocol.job_file import Job, JobError, JobHost, parse_job
 
 DATA: dict[str, Any] = {  # Any: JSON
     "job": "mnist-a2b3",

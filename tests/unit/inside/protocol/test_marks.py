@@ -1,7 +1,9 @@
 """Marks are taken out of the output, and nothing else is changed or delayed."""
 
 import pytest
-from inside.protocol.marks import Mark, MarkFilter, encode_mark, extract_mark
+from inside.supervisor.mark_filter import MarkFilter
+
+from hvdocker.protocol.marks import Mark, encode_mark, extract_mark
 
 EXIT = {"event": "rank-exit", "rank": 1, "code": 3}
 MARK = encode_mark(EXIT)

@@ -3,8 +3,9 @@
 from dataclasses import replace
 
 import pytest
-from inside.protocol.job import Job
 from inside.rank.environment import launcher_env, parse_image_env, rank_env
+
+from hvdocker.protocol.job_file import Job
 
 JOB = Job(
     name="j",

@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from inside.protocol.marks import extract_mark
 from inside.rank.heartbeat import Heartbeat, beat_interval_s
 from inside.rank.masking import Masker
 from inside.rank.relay import Relay
 from inside.rank.usage import TICKS_PER_S, Usage, UsageMeter
 from inside.runtime.processes import parse_stat, session_and_descendants
+
+from hvdocker.protocol.marks import extract_mark
 
 
 class Still(UsageMeter):

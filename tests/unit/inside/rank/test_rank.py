@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 from inside.checks.wait_gone import is_alive
-from inside.protocol.marks import extract_mark
 from inside.runtime.processes import processes
+
+from hvdocker.protocol.marks import extract_mark
 
 IMAGE = Path(__file__).parents[4] / "images" / "doc-hvd"
 # A program of the image with the folder of a container of its own.

@@ -1,9 +1,10 @@
 """LineSplitter of ranks, and the rules about them."""
 
 import pytest
-from inside.protocol.resilience import Rule
 from inside.supervisor.line_splitter import MAX_LINE_BYTES, LineSplitter
 from inside.supervisor.log_rules import CompiledRules, RuleMatcher
+
+from hvdocker.protocol.resilience import Rule
 
 
 def heard(*pieces: bytes) -> list[tuple[int, str]]:

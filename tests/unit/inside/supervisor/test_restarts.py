@@ -3,8 +3,6 @@
 from typing import Any
 
 import pytest
-from inside.protocol.job import JobHost
-from inside.protocol.resilience import Resilience
 from inside.supervisor.restarts import (
     describe_exit,
     elastic_launcher_words,
@@ -19,6 +17,9 @@ from inside.supervisor.restarts import (
     restart_sentence,
     shortage_sentence,
 )
+
+from hvdocker.protocol.job_file import JobHost
+from hvdocker.protocol.resilience import Resilience
 
 A, B, C = JobHost("a", "198.18.0.2", 2), JobHost("b", "198.18.0.3", 4), JobHost("c", "198.18.0.4", 1)
 WORDS = ("horovodrun", "-np", "7", "-H", "198.18.0.2:2,198.18.0.3:4,198.18.0.4:1", "-p", "12345", "--gloo")

@@ -7,10 +7,10 @@ from hvdocker.cluster.plan.addresses import host_plans
 from hvdocker.cluster.steps import MakeFolders, StartContainer
 from hvdocker.errors import ExitCode, HostErrors, HvdockerError
 from hvdocker.jobs.capsule.capsule import CapsuleFiles
+from hvdocker.jobs.job_spec import JobSpec
 from hvdocker.placement.offers import offers_to_job
 from hvdocker.placement.slots import HeldSlots, Offer, Slot
 from hvdocker.plan.plan import Plan, Stage
-from hvdocker.protocol.job import JobSpec
 from hvdocker.protocol.placement import Placement, Share
 from hvdocker.sync.steps import SyncCode
 from hvdocker.training.plan.master_container import master_spec

@@ -10,9 +10,9 @@ from hvdocker.errors import CommandTimeout, ExitCode, HeadLost, HostUnfit, HostU
 from hvdocker.events import Event
 from hvdocker.inventory.locate import Located
 from hvdocker.jobs.head_loss import JobHead, diagnose_from_hosts, head_of
+from hvdocker.jobs.job_spec import JobSpec
+from hvdocker.jobs.log.reconnect import Reconnect
 from hvdocker.jobs.lookup import FoundJob, JobsSeen
-from hvdocker.jobs.reconnect import Reconnect
-from hvdocker.protocol.job import JobSpec
 from hvdocker.protocol.placement import Placement, Share
 from hvdocker.protocol.resilience import Resilience
 from hvdocker.shell.command import Command
