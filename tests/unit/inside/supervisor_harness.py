@@ -121,14 +121,15 @@ class SupervisorHarness:
         words = [str(self.bin / "launcher"), "-np", str(hosts)]
         if not resilience.get("elastic"):
             words += ["-H", ",".join(f"{job_host['address']}:1" for job_host in self.hosts)]
-        self.job = {
+        self.job: dict[str, Any] = {  # Any: JSON
+            "format": 2,
             "job": "j",
             "cluster": "lab",
             "host": "h1",
             "hosts": self.hosts,
             "command": ["true"],
             "workdir": str(folder),
-            "launcher": words,
+            "launcher": {"name": "horovod", "options": {"words": words}},
             "grace_s": 5,
             "endurance": resilience,
         }

@@ -163,7 +163,7 @@ def test_a_rank_is_its_session_and_what_came_from_it(table: Table) -> None:
 
 
 def test_processor_time_does_not_go_back_and_new_work_is_seen_at_once(table: Table) -> None:
-    meter = UsageMeter(9, table.proc)
+    meter = UsageMeter(9, 2, table.proc)
     table.put(9, 1, 9, 100, pages=2)
     table.put(10, 9, 9, 500, reaped=50, pages=3)
     page_kb = os.sysconf("SC_PAGE_SIZE") // 1024
@@ -176,7 +176,7 @@ def test_processor_time_does_not_go_back_and_new_work_is_seen_at_once(table: Tab
 
 
 def used_in_five_seconds(table: Table, *own: int, reaped: int = 0) -> Usage:
-    meter = UsageMeter(9, table.proc, lambda: table.now)
+    meter = UsageMeter(9, 2, table.proc, lambda: table.now)
     table.put(9, 1, 9, *(0 for _ in own))
     meter.read()
     table.now += 5
@@ -210,7 +210,7 @@ def test_a_real_process_is_measured() -> None:
         [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
     )
     assert process.stdout is not None and process.stdout.readline() == b"ready\n"
-    usage = UsageMeter(process.pid).read()
+    usage = UsageMeter(process.pid, 2).read()
     assert usage.cpu_s >= 0.15 and usage.rss_kb > 1000
     process.communicate(b"\n", timeout=60)
     assert json.dumps(usage._asdict())

@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
-from inside.supervisor.discovery import HostsFile, discovered_text, parse_hosts
+from inside.supervisor.discovery import HostsFile, discovered_text
 
+from hvdocker.protocol.hosts_file import parse_hosts
 from hvdocker.protocol.job_file import JobHost
 
 TEXT = '{"hosts": [{"name": "a", "address": "198.18.0.2", "slots": 2}, {"name": "b", "address": "198.18.0.3"}]}'
