@@ -15,13 +15,14 @@ from inside.rank.usage import TICKS_PER_S, Usage, UsageMeter
 from inside.runtime.processes import parse_stat, session_and_descendants
 
 from hvdocker.protocol.marks import extract_mark
+from hvdocker.protocol.rank_messages import RankWho
 
 
 class Still(UsageMeter):
     """Nothing to measure."""
 
     def __init__(self) -> None:
-        super().__init__(0, Path("/nowhere"))
+        super().__init__(0, 2, Path("/nowhere"))
 
 
 class Stream:
@@ -54,7 +55,7 @@ class Setting:
         self.now = 100.0
         self.err, self.out = Stream(), Stream()
         ways = (self.err.relay, self.out.relay)
-        self.beats = Heartbeat({"rank": 1, "host": "b", "address": "x"}, Still(), ways, 5, lambda: self.now)
+        self.beats = Heartbeat(RankWho(1, "b", "x"), Still(), ways, 5, lambda: self.now)
 
     def at(self, now: float) -> list[bool]:
         """Whether a beat went out at that time on stderr, on stdout."""
