@@ -16,7 +16,7 @@ from inside.checks.check import banner_error
 from inside.checks.path_mtu import link_mtu
 from inside.runtime.interfaces import interface_of
 
-# The kernel chooses the first port, as for Gloo; the other two are anywhere in the range, as for NCCL.
+# The kernel chooses the first port, as most libraries do; the other two are anywhere in the range, as for NCCL.
 RANDOM_PORTS = 2
 RANDOM_PORT_RANGE = (20000, 60000)
 TRIES = 50
