@@ -15,7 +15,7 @@ from hvdocker.cluster.up import UpReport, user_public_key
 from hvdocker.env import Env
 from hvdocker.errors import HvdockerError, Interrupted, raise_all
 from hvdocker.events import Event
-from hvdocker.images.default_image import with_default_image
+from hvdocker.images.default_image import with_default_image, with_forced_image
 from hvdocker.inventory.locate import Located, cluster_flag
 from hvdocker.locks.owner import refuse_foreign_owner
 from hvdocker.placement.observe_cluster import observe_cluster
@@ -67,6 +67,7 @@ def _observe_and_plan(
     process listens on the worker port, or if another user owns the cluster (unless `options.is_forced`)."""
     inventory = located.inventory
     state = observe_cluster(located, session, with_images=True)
+    inventory, state = with_forced_image(inventory, state)
     placed = host_plans(inventory, state)
     raise_all("the port is taken", port_errors(session.links, port_conflicts(state, placed), placed))
     plan = plan_rotation(inventory, state, placed, env.maker(), brought)

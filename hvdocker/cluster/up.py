@@ -19,7 +19,7 @@ from hvdocker.cluster.port_conflict import port_errors
 from hvdocker.env import Env
 from hvdocker.errors import ExitCode, HvdockerError, UsageProblem, gravest_exit_code, raise_all
 from hvdocker.events import Event
-from hvdocker.images.default_image import with_default_image
+from hvdocker.images.default_image import with_default_image, with_forced_image
 from hvdocker.inventory.inventory import Inventory
 from hvdocker.inventory.locate import Located
 from hvdocker.inventory.state_folder import forget, former_hosts, former_note, point_at
@@ -155,6 +155,11 @@ def _observe_and_plan(
     be used, or if the plan would change a cluster of another user (unless `options.is_forced`)."""
     inventory, request = located.inventory, options.request
     state, failed = _observe(env, inventory, session, options, known)
+    named = inventory.image if inventory.has_named_image else ""
+    inventory, state = with_forced_image(inventory, state)
+    if named and inventory.image != named and known is None:
+        kept = f"the cluster keeps {inventory.image}, which `up --image` gave it; the inventory names {named}"
+        env.listener(Event("note", f"{kept}: hvdocker up --image {named} replaces it"))
     # Checked again even if `known` is given: the elastic job that can do without these hosts may have ended.
     unreachable = unreachable_hosts(session.links, state, failed)
     if request:

@@ -56,6 +56,7 @@ def _inventory(reader: FieldReader, default_cluster: str) -> Inventory:
         cluster=text("cluster") or default_cluster,
         image=(named := text("image")) or names.DEFAULT_IMAGE,
         has_named_image=named is not None,
+        launcher=text("launcher"),
         port=reader.integer(top, (), fields["port"]),
         network=text("network", _network_problem),
         env=_env(reader, top.get("env")),

@@ -124,11 +124,17 @@ def _follow(
         viewer.line(line)
 
     link, before = read_reopening(
-        link, reconnect, lambda now: read_tail(now, container, placement, LAST_LINES, LineFilter(), is_open=True)
+        link,
+        reconnect,
+        lambda now: read_tail(
+            now, container, placement, LAST_LINES, LineFilter(), is_open=True, launcher=found.launcher
+        ),
     )
     for line in before.lines:
         show(line)
-    job_container.follow_lines(link, container, placement, show, None, before.since, before.skip, reconnect)
+    job_container.follow_lines(
+        link, container, placement, show, None, before.since, before.skip, reconnect, launcher=found.launcher
+    )
 
 
 def _last_lines_of_failed_rank(found: FoundJob, end: JobEnd) -> dict[int, tuple[str, ...]]:
@@ -138,7 +144,12 @@ def _last_lines_of_failed_rank(found: FoundJob, end: JobEnd) -> dict[int, tuple[
     if first is None or found.master is None:
         return {}
     said = read_tail(
-        found.link, found.master.name, found.placement, FAILED_RANK_LINES, LineFilter(frozenset({first.rank}))
+        found.link,
+        found.master.name,
+        found.placement,
+        FAILED_RANK_LINES,
+        LineFilter(frozenset({first.rank})),
+        launcher=found.launcher,
     )
     return {first.rank: tuple(line.text for line in said.lines if line.text.strip())}
 

@@ -57,7 +57,12 @@ class JobFollower:
         reconnect = self._reconnect()
         try:
             job_container.follow_lines(
-                self._link, self._container, self.job.placement, self._show_line, again=reconnect
+                self._link,
+                self._container,
+                self.job.placement,
+                self._show_line,
+                again=reconnect,
+                launcher=self.job.launcher.name,
             )
         except KeyboardInterrupt:
             raise self.stop_on_ctrl_c() from None
@@ -145,5 +150,10 @@ class JobFollower:
         first = end.record.first_failure if end.record else None
         if first and first.rank not in self.last_lines:
             self.last_lines[first.rank] = job_container.last_lines_of_rank(
-                self._link, self._container, self.job.placement, first.rank, LAST_LINES_PER_RANK
+                self._link,
+                self._container,
+                self.job.placement,
+                first.rank,
+                LAST_LINES_PER_RANK,
+                self.job.launcher.name,
             )

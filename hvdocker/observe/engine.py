@@ -11,6 +11,7 @@ from docker import APIClient
 
 from hvdocker import names
 from hvdocker.inventory.inventory import Inventory
+from hvdocker.observe.cluster_image import image_of_cluster
 from hvdocker.observe.probe import ProbeAnswer
 from hvdocker.observe.state import (
     ClusterState,
@@ -64,7 +65,8 @@ def ask_engine(link: HostLink, inventory: Inventory) -> EngineAnswers:
     packages): such an engine is known to be fit. The version needs no call of its own, because the engine
     names it in its answer to the ping with which the API client connects."""
     engine = link.engine()
-    image, (own, others) = (see_image(engine, inventory.image), see_own_and_other_containers(engine, inventory.cluster))
+    own, others = see_own_and_other_containers(engine, inventory.cluster)
+    image = see_image(engine, image_of_cluster(inventory, own))
     info = None if _runs_current_worker(image, own) else engine.info()
     return EngineAnswers(engine.engine_version, info, image, own, others)
 
@@ -149,6 +151,7 @@ def see_image(engine: APIClient, reference: str) -> ImageSeen | None:
         is_ours=names.LABEL_IMAGE in labels,
         layers=image_layers(found),
         content=image_content(found),
+        labels={name: value for name, value in labels.items() if name.startswith(names.LABEL_PREFIX)},
     )
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from hvdocker import names
 from hvdocker.errors import CommandTimeout, HostUnfit, HvdockerError, raise_all
 from hvdocker.inventory.inventory import Inventory
+from hvdocker.observe.cluster_image import image_of_cluster
 from hvdocker.observe.engine import EngineAnswers, ask_engine, see_controller, see_image, see_own_and_other_containers
 from hvdocker.observe.gpu_query import HUNG_ERROR, NVIDIA_SMI_TIMEOUT_S, GpuAnswer, count_gpus, query_gpus, read_gpus
 from hvdocker.observe.probe import ProbeAnswer, listeners, listening_ports, probe, reached_address, read_probe
@@ -82,7 +83,7 @@ def refresh_state(inventory: Inventory, links: Mapping[str, HostLink], before: C
         link = links[name]
         with translating_errors(name, "looking at the host again"):
             own, others = see_own_and_other_containers(link.engine(), inventory.cluster)
-            image = see_image(link.engine(), inventory.image)
+            image = see_image(link.engine(), image_of_cluster(inventory, own))
             ports = _listening_ports(link, inventory, own)
         seen = before.hosts[name]
         return replace(seen, containers=own, other_containers=others, image=image, listening_ports=ports)

@@ -7,7 +7,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from hvdocker import names
@@ -85,6 +85,18 @@ class ContainerSeen:
         return self.labels.get(names.LABEL_REQUIREMENTS)
 
     @property
+    def launcher(self) -> str:
+        """The name of the launcher: on a master that of its job, else the default launcher of the image. Empty if the
+        container was made by a version that had only one launcher."""
+        return self.labels.get(names.LABEL_LAUNCHER, "")
+
+    @property
+    def ranks(self) -> int | None:
+        """The number of ranks of this master's job, if it differs from the number of its slots, else None."""
+        told = self.labels.get(names.LABEL_RANKS, "")
+        return int(told) if told.isascii() and told.isdecimal() else None
+
+    @property
     def secrets(self) -> tuple[str, ...]:
         """The names of the secrets of this container's job, never their values."""
         return tuple(filter(None, self.labels.get(names.LABEL_SECRETS, "").split(",")))
@@ -136,7 +148,7 @@ class ImageSeen:
     of a manifest in containerd's store. It is valid on that engine only. `content` is a hash of the image that is equal
     on all engines. So images of different hosts are compared by `content`. The image of a worker is compared with the
     image on the same host by `id`. `is_ours` means that the image was made for hvdocker. `layers` are the digests of
-    its uncompressed layers."""
+    its uncompressed layers. `labels` are those of its labels that are hvdocker's."""
 
     id: str
     architecture: str
@@ -144,6 +156,7 @@ class ImageSeen:
     is_ours: bool
     layers: tuple[str, ...] = ()
     content: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.content:

@@ -34,6 +34,8 @@ def worker_spec(inventory: Inventory, place: HostPlan, maker: Maker) -> Containe
     }
     if place.request_label:
         labels[names.LABEL_ASKED] = place.request_label
+    if inventory.forced_image:
+        labels[names.LABEL_IMAGE_NAME] = inventory.forced_image
     return ContainerSpec(
         name=place.worker_name,
         image=inventory.image,

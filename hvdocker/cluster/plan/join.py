@@ -85,7 +85,7 @@ def _ranks_left(
     `job` is its master. `placed` has the plans of all hosts, and `fresh` are the hosts that get a new worker.
     The ranks on some hosts of the job are not counted:
     - on hosts that were removed from the inventory;
-    - on hosts that do not answer: new hosts may replace them, and horovodrun keeps to --max-np when they are back;
+    - on hosts that do not answer: new hosts may replace them, and the launcher keeps to --max-np when they are back;
     - on `fresh` hosts that do not come back to the job automatically (`_hosts_not_returning`)."""
     most = job.elastic.max_np if job.elastic else 0
     has = sum(share.slots for share in _shares_after(state, job, placed, fresh, {}))

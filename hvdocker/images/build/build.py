@@ -34,7 +34,7 @@ class BuildOptions:
 
     `target` is base, cpu or gpu. `ca_bundle` has the site's CA certificates. `wheelhouse` is a folder of
     preferred wheels. `base` replaces the Debian base image. `cuda_image` is an image with NVIDIA's toolkit for
-    CUDA 12; without it, Horovod in the gpu target is compiled with CUDA 11.8, the toolkit of Debian 12."""
+    CUDA 12; without it, the gpu target is compiled with CUDA 11.8, the toolkit of Debian 12."""
 
     target: str = "cpu"
     ca_bundle: Path | None = None

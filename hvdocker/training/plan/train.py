@@ -66,7 +66,9 @@ def plan_train(
         ), follows_on=True),
         Stage("files", tuple(_capsule_steps(capsule, folders) if capsule else ()), follows_on=True),
         Stage("master", (
-            CreateMaster(head.name, spec, head.worker_name, job.launcher_preview, job.command),
+            CreateMaster(
+                head.name, spec, head.worker_name, job.launcher_preview, job.command, job.launcher_choice
+            ),
         ), follows_on=True),
         # Secrets come after the master is created, because its label lists them. By this label the secrets that an
         # interrupted run leaves are found.
