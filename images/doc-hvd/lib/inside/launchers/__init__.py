@@ -8,7 +8,7 @@ from importlib import import_module
 from inside.launchers.launcher import Launcher
 
 # Each is a module of this package with an instance `LAUNCHER`.
-NAMES = ("horovod",)
+NAMES = ("horovod", "torch", "torchrun", "tensorflow", "jax", "mpi", "each")
 
 
 def named(name: str) -> Launcher:
