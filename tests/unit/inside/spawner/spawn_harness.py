@@ -1,5 +1,5 @@
-"""Runs a real spawner with real agents and rank wrappers in a test folder. ssh is a program that runs its command on this
-machine, as long as the file dead/HOST is missing. Each host has a run folder of its own."""
+"""Runs a real spawner with real agents and rank wrappers in a test folder. ssh is a program that runs its command on
+this machine, as long as the file dead/HOST is missing. Each host has a run folder of its own."""
 
 import json
 import os
@@ -127,12 +127,13 @@ class SpawnHarness:
             (run / "image.env").write_bytes(f"PATH={path}\0HOME={run}\0".encode())
 
     def start(self, output: "int | None" = None) -> "subprocess.Popen[bytes]":
-        """Start the spawner. Its output goes to the files stdout and stderr, or to the file descriptor `output`."""
+        """Start the spawner. Its output goes to the files stdout and stderr; stdout to the file descriptor `output` if
+        that is given."""
         words = [f"{host['name']}={host['address']}={host['slots']}" for host in self.hosts]
         self.process = subprocess.Popen(
             [str(self.bin / "spawn"), "j", *words],
             stdout=(self.folder / "stdout").open("wb") if output is None else output,
-            stderr=(self.folder / "stderr").open("wb") if output is None else output,
+            stderr=(self.folder / "stderr").open("wb"),
             start_new_session=True,
         )
         return self.process

@@ -127,7 +127,9 @@ def test_no_rank_outlives_its_spawner_agent_or_connection(harness: SpawnHarness,
 
 
 def test_a_rank_wrapper_that_is_killed_is_named(harness: SpawnHarness) -> None:
-    text = f": {harness.folder}; echo in; [ $RANK != 1 ] || kill -9 $(cat /proc/$PPID/stat | cut -d' ' -f4) $PPID; sleep 600; true"
+    """Both of its processes: the inner one is the parent of the command."""
+    both = "$(cut -d' ' -f4 /proc/$PPID/stat) $PPID"
+    text = f": {harness.folder}; [ $RANK != 1 ] || kill -9 {both}; sleep 600; true"
     assert harness.run_job(["sh", "-c", text]) == 137
     assert "hvdocker: rank 1 was the first to fail: exit code 137" in harness.errors()
 

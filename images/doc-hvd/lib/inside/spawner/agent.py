@@ -27,8 +27,8 @@ FLUSH_S = 2.0
 
 
 def main(arguments: Sequence[str], layout: Layout | None = None) -> int:
-    """Run `agent JOB`: serve the spawner until it asks for the end or is gone. Return 0, or 2 if the arguments are wrong
-    or job.json cannot be read."""
+    """Run `agent JOB`: serve the spawner until it asks for the end or is gone. Return 0, or 2 if the arguments are
+    wrong or job.json cannot be read."""
     if len(arguments) != 1:
         print("usage: agent JOB", file=sys.stderr)
         return 2

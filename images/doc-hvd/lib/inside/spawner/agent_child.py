@@ -12,6 +12,8 @@ from inside.spawner.streams import Inlet, Outlet
 
 # A rank wrapper kills its command after the job's grace, and then needs a moment to report that.
 EXTRA_GRACE_S = 2.0
+# How long to read on after a program that is no rank has ended, while its ranks hold its pipes open.
+DRAIN_S = 0.5
 
 
 class AgentChild:
@@ -28,7 +30,7 @@ class AgentChild:
         outlets: tuple[Outlet, Outlet],
     ) -> None:
         self.key = wanted.key
-        self._grace_s = grace_s
+        self._drain_s = DRAIN_S if wanted.rank is None else grace_s + EXTRA_GRACE_S
         self._child: Child = start(
             wanted.argv, env, folder, grace_s + EXTRA_GRACE_S, subprocess.PIPE, ends_with_us=True
         )
@@ -48,7 +50,7 @@ class AgentChild:
 
     def due(self) -> float | None:
         if self._ended_at is not None:
-            return self._ended_at + self._grace_s + EXTRA_GRACE_S
+            return self._ended_at + self._drain_s
         wait_ms = self._child.wait_ms()
         return None if wait_ms is None else time.monotonic() + wait_ms / 1000
 
@@ -65,7 +67,7 @@ class AgentChild:
             self._ended_at = time.monotonic()
         if not any(inlet.is_open for inlet in self._inlets):
             return True
-        is_late = time.monotonic() >= self._ended_at + self._grace_s + EXTRA_GRACE_S
+        is_late = time.monotonic() >= self._ended_at + self._drain_s
         return is_late and not any(inlet.is_paused for inlet in self._inlets)
 
     @property

@@ -31,7 +31,6 @@ class Schedule:
         self._waiting = deque(range(count))
         self._running: dict[int, Slot] = {}
         self._ends_all = ends_all
-        self._is_stopped = False
 
     @property
     def code(self) -> int:
@@ -40,7 +39,7 @@ class Schedule:
     @property
     def must_end(self) -> bool:
         """Whether the processes that still run are to be ended."""
-        return self._is_stopped or (self._ends_all and self.first is not None)
+        return self._ends_all and self.first is not None
 
     @property
     def is_over(self) -> bool:
@@ -54,10 +53,6 @@ class Schedule:
             self._running[key] = slot
             started.append((key, slot))
         return started
-
-    def stop(self) -> None:
-        """Note that a stop was requested: nothing more is started."""
-        self._is_stopped = True
 
     def end(self, key: int, code: int) -> None:
         """Note that a process has ended. Its slot is free for another one."""
@@ -82,12 +77,10 @@ class Schedule:
         return lost
 
     def _note(self, key: int, code: int, host: str) -> None:
-        if code and self.first is None and not self._is_stopped:
+        if code and self.first is None:
             self.first = FirstFailure(key, code, host)
 
 
 def all_slots(hosts: Sequence[JobHost]) -> list[Slot]:
     """Return all slots of the hosts, in the order of ranks."""
-    return [
-        Slot(host.name, node, local, host.slots) for node, host in enumerate(hosts) for local in range(host.slots)
-    ]
+    return [Slot(host.name, node, local, host.slots) for node, host in enumerate(hosts) for local in range(host.slots)]
