@@ -12,7 +12,7 @@ from hvdocker.protocol.job_file import Job, JobError
 from inside.launchers.launcher import Launcher
 
 # Each is a module of this package with an instance `LAUNCHER`.
-NAMES = ("horovod",)
+NAMES = ("horovod", "torch", "torchrun", "tensorflow", "jax", "mpi", "each")
 
 
 def named(name: str) -> Launcher:
