@@ -33,7 +33,7 @@ MAY_IMPORT = {
     "locks": "shell env inventory transport observe",
     "plan": "assets inventory transport engine",
     "placement": "protocol env inventory transport observe",
-    "images": "assets shell env inventory transport engine observe locks plan placement",
+    "images": "assets shell protocol env inventory transport engine observe locks plan placement",
     "sync": "shell transport plan",
     "jobs": "shell protocol env inventory transport engine observe locks plan placement sync launchers",
     "cluster": "shell protocol env inventory transport engine observe locks plan placement images sync jobs",
