@@ -52,6 +52,12 @@ LABEL_SHARE = "hvdocker.share"
 LABEL_RUN = "hvdocker.run"
 # On images that hvdocker makes.
 LABEL_IMAGE = "hvdocker.image"
+# On images, and so on their containers: the format of job.json and the other messages that the image speaks, its
+# default launcher, and the versions of its frameworks (`torch=2.13.0,numpy=2.1.0`). On a master, the launcher is
+# that of its job.
+LABEL_FORMAT = "hvdocker.format"
+LABEL_LAUNCHER = "hvdocker.launcher"
+LABEL_FRAMEWORKS = "hvdocker.frameworks"
 # On an image with a requirements layer: the key of the requirements, and the content hash of the image below the
 # layer. Containers inherit both labels from their image.
 LABEL_REQUIREMENTS = "hvdocker.requirements"
@@ -62,7 +68,18 @@ ROLE_MASTER = "master"
 ROLE_DOCTOR = "doctor"
 
 DEFAULT_PORT = 12345
-OWN_IMAGES = ("doc-hvd:base", "doc-hvd:cpu", "doc-hvd:gpu")
+# The short names of our images, and their tags. Clusters that exist use the tags, so these stay: `tensorflow-cpu` and
+# `tensorflow` are newer names of the images cpu and gpu.
+SHORT_IMAGE_NAMES = {
+    "base": "doc-hvd:base",
+    "tensorflow-cpu": "doc-hvd:cpu",
+    "cpu": "doc-hvd:cpu",
+    "tensorflow": "doc-hvd:gpu",
+    "gpu": "doc-hvd:gpu",
+    "torch": "doc-hvd:torch",
+    "torch-cpu": "doc-hvd:torch-cpu",
+}
+OWN_IMAGES = tuple(dict.fromkeys(SHORT_IMAGE_NAMES.values()))
 DEFAULT_IMAGE = "doc-hvd:cpu"
 # The default image if hosts have GPUs.
 GPU_IMAGE = "doc-hvd:gpu"
@@ -152,6 +169,13 @@ def doctor_name(cluster: str) -> str:
 
 def network_name(cluster: str) -> str:
     return f"hvdocker-{cluster}"
+
+
+def image_tag(name: str) -> str:
+    """Return the tag of an image that the user named: `torch` and `doc-hvd:torch` are `doc-hvd:torch`, `tensorflow-cpu`
+    is `doc-hvd:cpu`. Other names are returned unchanged, so an image of the user's that has the name of one of ours is
+    meant by its name with a tag (`torch:latest`)."""
+    return SHORT_IMAGE_NAMES.get(name.removeprefix("doc-hvd:"), name)
 
 
 def requirements_image(key: str) -> str:

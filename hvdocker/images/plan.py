@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from hvdocker import names
 from hvdocker.errors import HostUnfit, HvdockerError
+from hvdocker.images.targets import from_command
 from hvdocker.images.steps import BuildImage, PullImage, PushImage, ShipImage
 from hvdocker.inventory.inventory import Inventory
 from hvdocker.observe.probe import docker_arch
@@ -145,7 +146,7 @@ def _check_is_ours(inventory: Inventory, image: ImageSeen, arch: str, where: str
     if not image.is_ours:
         raise HvdockerError(
             f"the image {inventory.image} is not made for hvdocker (no label {names.LABEL_IMAGE})",
-            fix="build yours FROM doc-hvd:base or doc-hvd:cpu: they carry sshd and the rank wrapper",
+            fix=from_command(inventory.image),
         )
 
 
