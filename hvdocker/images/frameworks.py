@@ -5,6 +5,7 @@ The label `hvdocker.frameworks` has them as text: `torch=2.13.0+cpu,numpy=2.4.6`
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 # In the order of the label. `openmpi` is a program (mpirun) or the package of that name.
 FRAMEWORKS = (
@@ -35,6 +36,24 @@ _DEFAULT_LAUNCHERS = {
     "jax": "jax",
     "mpi4py": "mpi",
 }
+
+
+@dataclass(frozen=True)
+class PythonFound:
+    """A Python interpreter on the PATH of an image."""
+
+    path: str
+    version: str
+
+
+@dataclass(frozen=True)
+class FrameworksFound:
+    """What a trial container found: versions of frameworks by name, the interpreters in the order of the PATH, and
+    folders of the PATH that ranks may not enter."""
+
+    versions: Mapping[str, str]
+    pythons: tuple[PythonFound, ...] = ()
+    closed: tuple[str, ...] = ()
 
 
 def frameworks_text(found: Mapping[str, str]) -> str:

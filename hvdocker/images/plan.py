@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from hvdocker import names
 from hvdocker.errors import HostUnfit, HvdockerError
-from hvdocker.images.targets import from_command
 from hvdocker.images.steps import BuildImage, PullImage, PushImage, ShipImage
+from hvdocker.images.targets import from_command
 from hvdocker.inventory.inventory import Inventory
 from hvdocker.observe.probe import docker_arch
 from hvdocker.observe.state import ClusterState, ContainerSeen, HostSeen, ImageSeen

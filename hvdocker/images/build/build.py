@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO
 
@@ -30,6 +30,8 @@ CUDA_IMAGE_REQUIREMENTS = "requirements-gpu-cuda12.txt"
 INFINIBAND_PACKAGES = "ibverbs-providers libibverbs1 librdmacm1"
 # The interpreter of our own images.
 PYTHON = "/usr/bin/python3"
+# How the SDK names the address of an engine behind a local socket.
+_LOCAL_SOCKET = "http+docker://"
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,12 @@ def _build(engine: APIClient, target: ImageTarget, options: BuildOptions, base: 
     say(f"building {target.tag} from {base}")
     cache = user_wheel_cache(str(engine.version()["Arch"]), options.environ)
     choice = choose_torch(target, options.wheels, cache, options.torch_index, say)
-    with _wheels(choice, cache, options, say) as (hosts, wheels), _context(options, wheels) as context:
+    is_here = options.is_here and str(engine.base_url).startswith(_LOCAL_SOCKET)
+    options = replace(options, is_here=is_here)
+    with (
+        _wheels(choice, cache, options, say) as (hosts, wheels),
+        _context(options, wheels) as context,
+    ):
         arguments = _arguments(target, choice, options, base)
         build = EngineBuild(
             target.tag, build_command(target.tag), context, target.dockerfile, target.stage, arguments, hosts
@@ -121,7 +128,7 @@ def _wheels(
     if not options.is_here:
         yield {}, [*own, *([choice.wheel] if choice.wheel else [])]
         return
-    pins = [] if options.cuda_image else lock_pins([name for name in choice.requirements])
+    pins = [] if options.cuda_image else lock_pins(choice.requirements)
 
     def fetch() -> list[str]:
         return sorted(cache.fetch(pins, lambda line: _suppressed(say, line)))

@@ -101,7 +101,7 @@ def _check_can_build(engine: APIClient, image: str, config: Mapping[str, Any]) -
 
 
 def _tools(engine: APIClient, options: FromOptions, say: Say) -> list[Path]:
-    """Return the wheels of requirements-tools.txt. Without them, stacks of a hung job come from the ranks themselves."""
+    """Return the wheels of requirements-tools.txt. Without them, the stacks of a rank that hangs come from itself."""
     cache = user_wheel_cache(str(engine.version()["Arch"]), options.environ)
     found = cache.fetch(lock_pins([TOOLS]), lambda line: None)
     if not found:

@@ -6,35 +6,16 @@ import contextlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from docker import APIClient
 
 from hvdocker import assets
-from hvdocker.images.frameworks import FRAMEWORKS, OTHER_NAMES
+from hvdocker.images.frameworks import FRAMEWORKS, OTHER_NAMES, FrameworksFound, PythonFound
 
 # Ranks run as the SSH user. What a user without any rights can read, they can.
 NOBODY = "65534:65534"
 _TIMEOUT_S = 120
-
-
-@dataclass(frozen=True)
-class PythonFound:
-    """A Python interpreter on the PATH of an image."""
-
-    path: str
-    version: str
-
-
-@dataclass(frozen=True)
-class FrameworksFound:
-    """What a trial container found: versions of frameworks by name, the interpreters in the order of the PATH, and
-    folders of the PATH that ranks may not enter."""
-
-    versions: Mapping[str, str]
-    pythons: tuple[PythonFound, ...] = ()
-    closed: tuple[str, ...] = ()
 
 
 def find_frameworks(engine: APIClient, image: str, python: str) -> FrameworksFound | None:

@@ -39,7 +39,7 @@ def wheels_of(pins: Iterable[Pin], wheels: Iterable[str], architecture: str) -> 
     """Return those of the file names `wheels` that an engine of this architecture (`amd64`) can install for the pins,
     each with its pin."""
     machine = WHEEL_ARCHITECTURES.get(architecture, architecture)
-    fitting = [name for name in wheels if name.endswith("-any.whl") or name.endswith(f"_{machine}.whl")]
+    fitting = [name for name in wheels if name.endswith(("-any.whl", f"_{machine}.whl"))]
     return {name: pin for pin in pins for name in fitting if pin.is_in(name)}
 
 
