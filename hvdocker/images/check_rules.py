@@ -139,4 +139,4 @@ def _notes(facts: ImageFacts) -> Iterator[str]:
         yield f"ranks run without root, and may not enter {folder}, which is on its PATH"
     labelled = parse_frameworks(facts.labels.get(names.LABEL_FRAMEWORKS, ""))
     if names.LABEL_FRAMEWORKS in facts.labels and labelled != dict(facts.found.versions):
-        yield f"its label {names.LABEL_FRAMEWORKS} does not say what is in it: build it anew from your image"
+        yield f"its label {names.LABEL_FRAMEWORKS} does not say what is in it: build it from your image again"

@@ -78,7 +78,7 @@ def find_target(name: str) -> ImageTarget:
 
 def build_command(tag: str) -> str:
     """Return the command that builds the image `tag`, which is one of `names.OWN_IMAGES`."""
-    return f"hvdocker image build --target {find_target(tag).name}"
+    return f"hvdocker image build --target {tag.partition(':')[2]}"
 
 
 def from_command(image: str) -> str:

@@ -6,12 +6,14 @@ and certificates."""
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 from hvdocker.images.build.wheel_names import Pin, platforms, wheels_of
@@ -83,12 +85,11 @@ def user_wheel_cache(architecture: str, environ: Mapping[str, str]) -> WheelCach
 
 
 def _find_pip(environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the words that start pip: that of the Python that runs hvdocker, else that of `python3`, else none."""
-    for python in (sys.executable, "python3"):
-        words = (python, "-m", "pip")
-        if _run([*words, "--version"], environ, lambda line: None) == 0:
-            return words
-    return ()
+    """Return the words that start pip: that of the Python that runs hvdocker, else one on the PATH, else none."""
+    if find_spec("pip"):
+        return (sys.executable, "-m", "pip")
+    found = shutil.which("pip3", path=environ.get("PATH")) or shutil.which("pip", path=environ.get("PATH"))
+    return (found,) if found else ()
 
 
 def _run(words: Sequence[str], environ: Mapping[str, str], say: Say) -> int:
