@@ -8,10 +8,10 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
 from hvdocker import names
-from hvdocker.cluster.containers.files import HOSTS_FILE
 from hvdocker.cluster.unreachable_host import UnreachableHost, read_slots, read_unreachable
 from hvdocker.errors import HostUnreachable, HvdockerError, raise_all
 from hvdocker.observe.state import ClusterState, ContainerSeen
+from hvdocker.protocol.hosts_file import HOSTS_FILE
 
 if TYPE_CHECKING:
     from hvdocker.transport.link import HostLink

@@ -11,7 +11,7 @@ from hvdocker.cluster.worker_actions import current_trust_files, make_folders
 from hvdocker.engine import archive
 from hvdocker.errors import HvdockerError
 from hvdocker.plan.apply import Context
-from hvdocker.protocol.job import job_file_for_new_host
+from hvdocker.protocol.job_file import job_file_for_new_host
 from hvdocker.shell import host_folders
 from hvdocker.shell.command import command
 from hvdocker.sync import commands

@@ -13,12 +13,12 @@ from hvdocker.inventory.locate import Located
 from hvdocker.jobs import job_container
 from hvdocker.jobs.head_loss import fetching_logs_on_head_loss, head_was_down, reconnect_for
 from hvdocker.jobs.log.copies import find_log_copy, last_matching
+from hvdocker.jobs.log.reconnect import Reconnect
 from hvdocker.jobs.log.save import LOG_FILE, save_log
 from hvdocker.jobs.log.stream import read_reopening
 from hvdocker.jobs.log.tail import read_tail
 from hvdocker.jobs.lookup import FoundJob, find_job, observe_jobs
 from hvdocker.jobs.outcome import JobEnd
-from hvdocker.jobs.reconnect import Reconnect
 from hvdocker.jobs.stop import remove_leftover_secrets
 from hvdocker.protocol.output import Line, LineFilter
 from hvdocker.protocol.placement import Placement

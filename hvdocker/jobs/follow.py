@@ -14,12 +14,12 @@ from hvdocker.events import Event
 from hvdocker.inventory.locate import Located
 from hvdocker.jobs import job_container
 from hvdocker.jobs.head_loss import JobHead, diagnose_head, head_was_down
+from hvdocker.jobs.job_spec import JobSpec
+from hvdocker.jobs.log.reconnect import Reconnect
 from hvdocker.jobs.log.save import LOG_FILE, save_log
 from hvdocker.jobs.orphan_ranks import OrphanRanks, interrupted_error
 from hvdocker.jobs.outcome import JobEnd
-from hvdocker.jobs.reconnect import Reconnect
 from hvdocker.jobs.secrets.plan import CLEAN_EXIT_CODES
-from hvdocker.protocol.job import JobSpec
 from hvdocker.protocol.output import Line
 from hvdocker.transport.session import Session
 

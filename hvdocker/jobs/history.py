@@ -9,8 +9,8 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from hvdocker import names
-from hvdocker.protocol.job import JobRecord
 from hvdocker.protocol.placement import Placement, Share, placement_from_label
+from hvdocker.protocol.record import JobRecord
 from hvdocker.protocol.resilience import Elastic
 
 # Exit codes of a supervisor. Any other code means that the supervisor was killed, and does not say how the job ended.

@@ -13,9 +13,10 @@ from hvdocker.jobs.log.stream import LogReader, ReopenLink
 from hvdocker.jobs.outcome import JobEnd
 from hvdocker.launchers.horovod_output import without_launcher_traceback
 from hvdocker.observe.state import ClusterState, ContainerSeen
-from hvdocker.protocol.job import STOP_S, JobRecord
+from hvdocker.protocol.job_file import STOP_S
 from hvdocker.protocol.output import Line, LineAssembler, parse_line, settle_states, without_states
 from hvdocker.protocol.placement import Placement
+from hvdocker.protocol.record import JobRecord
 
 if TYPE_CHECKING:
     from docker import APIClient

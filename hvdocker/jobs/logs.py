@@ -15,12 +15,12 @@ from hvdocker.inventory.select_hosts import select_named_hosts
 from hvdocker.jobs import job_container
 from hvdocker.jobs.head_loss import fetching_logs_on_head_loss, reconnect_for
 from hvdocker.jobs.log.copies import find_log_copy, last_matching
+from hvdocker.jobs.log.reconnect import Reconnect
 from hvdocker.jobs.log.save import missing_beginning
 from hvdocker.jobs.log.since import Since
 from hvdocker.jobs.log.stream import read_reopening
 from hvdocker.jobs.log.tail import read_tail
 from hvdocker.jobs.lookup import FoundJob, find_job, observe_jobs
-from hvdocker.jobs.reconnect import Reconnect
 from hvdocker.protocol.output import Line, LineFilter
 from hvdocker.transport.session import connected
 

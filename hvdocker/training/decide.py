@@ -14,6 +14,7 @@ from hvdocker.errors import raise_all
 from hvdocker.events import Event
 from hvdocker.inventory.locate import Located
 from hvdocker.jobs.capsule.capsule import CapsuleFiles
+from hvdocker.jobs.job_spec import JobSpec
 from hvdocker.jobs.secrets.plan import steps_after_kill, steps_for_ended_jobs
 from hvdocker.launchers.horovod import ElasticHorovodrun, Horovodrun
 from hvdocker.launchers.launcher import Launcher
@@ -22,7 +23,7 @@ from hvdocker.placement.link_speeds import read_link_speeds
 from hvdocker.placement.offers import offers_to_job
 from hvdocker.placement.strategies import explain, request_as_placed
 from hvdocker.plan.plan import Plan, plan_of
-from hvdocker.protocol.job import JobSpec
+from hvdocker.protocol.job_file import JobLauncher
 from hvdocker.protocol.placement import Placement
 from hvdocker.protocol.resilience import Elastic
 from hvdocker.training import queue
@@ -148,6 +149,7 @@ def _job(
     port = placed[placement.head].port
     last_flags = {flag.partition("=")[0]: flag for flag in request.env}
     resilience = relaunch.resilience if relaunch else inputs.resilience
+    words = _launcher(request, resilience.elastic).argv(placement, addresses, port)
     return JobSpec(
         job=relaunch.job if relaunch else names.job_id(work.stem, env.entropy(4)),
         cluster=located.inventory.cluster,
@@ -155,7 +157,8 @@ def _job(
         addresses=addresses,
         port=port,
         command=work.command,
-        launcher=_launcher(request, resilience.elastic).argv(placement, addresses, port),
+        launcher=JobLauncher("horovod", {"words": list(words)}),
+        launcher_preview=words,
         workdir=names.CODE_MOUNT,
         env=inputs.variables,
         code_hash=code_hash,

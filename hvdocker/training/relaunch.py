@@ -13,7 +13,7 @@ from hvdocker.errors import HeadLost, HvdockerError, Interrupted
 from hvdocker.events import Event
 from hvdocker.inventory.locate import Located
 from hvdocker.jobs.head_loss import clean_up_lost_job
-from hvdocker.protocol.job import JobSpec
+from hvdocker.jobs.job_spec import JobSpec
 from hvdocker.protocol.resilience import Resilience
 from hvdocker.training.inputs.request import JobInputs
 

@@ -50,14 +50,16 @@ MAY_IMPORT = {
 }  # fmt: skip
 # The programs in the image, from the ground up.
 INSIDE_MAY_IMPORT = {
-    "protocol": "",
-    "runtime": "protocol",
-    "launchers": "protocol runtime",
-    "rank": "protocol runtime",
-    "checks": "protocol runtime",
-    "hang": "protocol runtime rank",
-    "supervisor": "protocol runtime launchers rank checks hang",
+    "runtime": "",
+    "launchers": "runtime",
+    "rank": "runtime launchers",
+    "checks": "runtime",
+    "hang": "runtime launchers rank",
+    "supervisor": "runtime launchers rank checks hang",
 }
+# Files with a word of Horovod's: all of it is behind the base class of launchers.
+MOST_FILES_WITH_HOROVOD = {"hvdocker": 29, "lib": 6}
+HOROVODS_WORD = re.compile(r"horovod|gloo|(?<!c)ompi", re.IGNORECASE)
 # Library → the only folders, or single files, that may import it.
 OWNERS = {
     "typer": "cli", "click": "cli", "rich": "console", "jinja2": "cluster/containers/ssh_files.py",
@@ -92,7 +94,7 @@ PURE = {
     "images/build": "from_commands labels layer_commands wheel_names",
     "images/ship": "resumable_parts", "images/fan_out": "capabilities commands",
     "sync": "codec commands file_errors ignore_rules steps tree wildmatch",
-    "jobs": "history outcome steps", "jobs/capsule": "capsule difference patch", "jobs/log": "rank_logs",
+    "jobs": "history job_spec outcome steps", "jobs/capsule": "capsule difference patch", "jobs/log": "rank_logs",
     "jobs/results": "code_files commands",
     "jobs/secrets": "plan steps",
     "cluster": "steps unreachable_host", "cluster/plan": "*", "cluster/containers": "*",
@@ -288,7 +290,7 @@ def test_no_class_name_is_used_twice(tree: Path) -> None:
 
 
 def test_imports_in_the_image_go_one_way() -> None:
-    """Each folder may import those named here, and itself: protocol and runtime, then what is built on them."""
+    """Each folder may import those named here, and itself: runtime, then what is built on it."""
     wrong = []
     for file in sorted(INSIDE.rglob("*.py")):
         room = file.relative_to(INSIDE).parts[0]
@@ -298,6 +300,28 @@ def test_imports_in_the_image_go_one_way() -> None:
                 if target not in allowed:
                     wrong.append(f"{file.relative_to(INSIDE)}:{getattr(node, 'lineno', 0)} imports {target}")
     assert wrong == []
+
+
+def test_the_image_imports_nothing_of_the_controller_but_the_protocol() -> None:
+    """The build puts hvdocker/protocol into the image, and nothing else of hvdocker."""
+    wrong = [
+        f"{found.relative_to(ROOT)} imports {target}"
+        for found in (*sorted(INSIDE.rglob("*.py")), *sorted((PACKAGE / "protocol").rglob("*.py")))
+        for node in ast.walk(ast.parse(found.read_text(encoding="utf-8")))
+        for target in targets(node)
+        if target.startswith("hvdocker") and not target.startswith("hvdocker.protocol.")
+    ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("tree", [PACKAGE, INSIDE.parent], ids=["hvdocker", "lib"])
+def test_few_files_know_horovod(tree: Path) -> None:
+    known = [
+        str(file.relative_to(tree))
+        for file in sorted(tree.rglob("*.py"))
+        if HOROVODS_WORD.search(file.read_text(encoding="utf-8"))
+    ]
+    assert len(known) <= MOST_FILES_WITH_HOROVOD[tree.name], known
 
 
 def targets_in_image(node: ast.AST) -> list[str]:

@@ -17,7 +17,7 @@ from hvdocker.engine.container_spec import ContainerSpec
 from hvdocker.images.plan import ImagePlan, runs_image
 from hvdocker.observe.state import ClusterState, ContainerSeen
 from hvdocker.placement.host_plan import HostPlan
-from hvdocker.protocol.job import JobHost
+from hvdocker.protocol.job_file import JobHost
 from hvdocker.protocol.placement import Share
 
 _LACKS_REQUIREMENTS = "it runs with requirements, which a new worker lacks"

@@ -27,11 +27,13 @@ def site_ca_bundle(environ: Mapping[str, str]) -> Path | None:
 def build_context(
     ca_bundle: Path | None, wheels: Iterable[Path], texts: Mapping[str, str] | None = None
 ) -> io.BufferedRandom:
-    """Return a tar of the build context in a temporary file, which the caller closes: images/doc-hvd, the CA bundle,
-    the wheels, and `texts` as files by name."""
+    """Return a tar of the build context in a temporary file, which the caller closes: images/doc-hvd, the package
+    hvdocker.protocol for the programs in lib/, the CA bundle, the wheels, and `texts` as files by name."""
     spool: io.BufferedRandom = tempfile.TemporaryFile()  # noqa: SIM115  # the caller closes it
     with tarfile.open(fileobj=spool, mode="w") as tar:
         tar.add(assets.image_dir(), arcname=".", filter=_normalized)
+        _add_bytes(tar, "lib/hvdocker/__init__.py", b"")
+        tar.add(assets.protocol_dir(), arcname="lib/hvdocker/protocol", filter=_normalized)
         _add_bytes(tar, "site-ca.crt", ca_bundle.read_bytes() if ca_bundle else b"")
         _add_bytes(tar, "wheelhouse/.keep", b"")
         for wheel in sorted(wheels):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from hvdocker import names
 from hvdocker.inventory.locate import Located
 from hvdocker.jobs.local_jobs import write_master_file
-from hvdocker.protocol.job import JobRecord
+from hvdocker.protocol.record import JobRecord
 
 if TYPE_CHECKING:
     from hvdocker.transport.link import HostLink

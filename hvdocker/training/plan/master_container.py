@@ -6,9 +6,10 @@ from hvdocker import names
 from hvdocker.cluster.containers.roles import base_labels, binds, device_labels, shm_bytes
 from hvdocker.engine.container_spec import ContainerSpec
 from hvdocker.inventory.inventory import Inventory
+from hvdocker.jobs.job_spec import JobSpec
 from hvdocker.names import Maker
 from hvdocker.placement.host_plan import HostPlan
-from hvdocker.protocol.job import STOP_S, JobSpec
+from hvdocker.protocol.job_file import STOP_S
 
 
 def master_spec(inventory: Inventory, place: HostPlan, maker: Maker, job: JobSpec) -> ContainerSpec:

@@ -3,7 +3,7 @@ stacks of ranks that hang) and `check` (tests logins and connections). They use 
 never talk to Docker.
 
 The controller writes job.json and starts a master container, whose main process is `supervisor/supervisor.py`. The
-supervisor runs the launcher (horovodrun, the program that starts the ranks). The launcher starts the rank wrapper
+supervisor runs the launcher (the program that starts the ranks). The launcher starts the rank wrapper
 (`rank/rank.py`) once for each rank. Ranks send marks (one-line JSON messages, `protocol/marks.py`) to the supervisor
 through their stderr. The supervisor turns the marks into record.json, which the controller reads. To examine a hang,
 the supervisor calls `bin/stacks` (`hang/stacks.py`) on every host. Supervisor and controller call `bin/check`

@@ -9,8 +9,8 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
+from hvdocker.protocol import paths
 from inside.checks.wait_gone import wait_gone
-from inside.protocol import paths
 
 AT_ONCE = 32
 MESH_TIMEOUT_S = 20

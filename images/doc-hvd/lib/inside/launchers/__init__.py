@@ -1,10 +1,14 @@
 """The launchers: one file for each way to start the ranks of a job, behind the base class in `launcher.py`.
 
-`named` finds the launcher that job.json names. To add a launcher, add its file here, its name to NAMES, and a file of
-the same name in `hvdocker/launchers`. Files here are pure and import only `inside/protocol` and `inside/runtime`."""
+`launcher_of` finds the launcher of a job. `host_prefix.py` adds the host to the header of a rank's line, for all
+launchers. Horovod has two files: `horovod.py`, and `horovod_elastic.py` for elastic jobs.
+
+To add a launcher, add its file here, its name to NAMES, and a file of the same name in `hvdocker/launchers`. Files here
+are pure. They import only `hvdocker.protocol` and `inside/runtime`."""
 
 from importlib import import_module
 
+from hvdocker.protocol.job_file import Job, JobError
 from inside.launchers.launcher import Launcher
 
 # Each is a module of this package with an instance `LAUNCHER`.
@@ -12,8 +16,14 @@ NAMES = ("horovod",)
 
 
 def named(name: str) -> Launcher:
-    """Return the launcher `name`. Raises ValueError if this image does not know it."""
+    """Return the launcher `name`. Raises JobError if this image does not know it."""
     if name not in NAMES:
-        raise ValueError(f"this image does not know the launcher {name!r}, only {', '.join(NAMES)}")
+        raise JobError(f"this image does not know the launcher {name!r}, only {', '.join(NAMES)}")
     launcher: Launcher = import_module(f"inside.launchers.{name}").LAUNCHER
     return launcher
+
+
+def launcher_of(job: Job) -> Launcher:
+    """Return the launcher of a job: the one that job.json names, in its form for this job. Raises JobError if this
+    image does not know it."""
+    return named(job.launcher.name).for_job(job)

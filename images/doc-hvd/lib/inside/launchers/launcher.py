@@ -6,20 +6,21 @@ their own, so that supervisor, ranks and hang watch may share one object."""
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from inside.protocol.job import Job, JobHost
-from inside.protocol.layout import Layout
+from hvdocker.protocol.job_file import Job, JobHost
+from inside.runtime.layout import Layout
 
 
 @dataclass(frozen=True)
 class RankIdentity:
     """The numbers of one rank: its rank among all ranks (`size` of them), its rank among those of its host
-    (`local_size` of them), and the number of its host (`node_rank`)."""
+    (`local_size` of them), and the number of its host (`node_rank`). If the launcher does not number hosts, `node_rank`
+    is -1; the rank wrapper then takes the place of the host in job.json."""
 
     rank: int
     size: int
     local_rank: int
     local_size: int
-    node_rank: int
+    node_rank: int = -1
 
 
 @dataclass(frozen=True)
@@ -61,13 +62,14 @@ class FailureReader:
 
 class Launcher:
     """A way to start the ranks of a job. `name` is its name in job.json. `program` must be on the image's PATH (empty:
-    no program is needed). `framework` is the name of the framework that `program` and the stall warnings belong to, for
-    messages. `busy_threads` is the number of background threads of a rank that never rest.
+    no program is needed); `missing_advice` says what to do if it is not. `framework` is the name of the framework whose
+    stall warnings are read, for messages. `busy_threads` is the number of background threads of a rank that never rest.
     `trusts_rank_numbers` says that rank numbers in stall warnings are those of the processes. `restarts_ranks` says
     that the launcher itself starts ranks again (an elastic job)."""
 
     name = ""
     program = ""
+    missing_advice = "use an image that has it"
     framework = ""
     busy_threads = 0
     trusts_rank_numbers = True
@@ -78,6 +80,10 @@ class Launcher:
         elastic."""
         return self
 
+    def needed_program(self, job: Job) -> str:
+        """Return the program that must be on the image's PATH for this job; empty if none is needed."""
+        return self.program
+
     def command(self, run: LauncherRun) -> list[str]:
         """Return the command line of the process that starts all ranks and ends when they have ended. Its first word
         is looked up in the image's PATH."""
@@ -86,6 +92,14 @@ class Launcher:
     def rank_count(self, run: LauncherRun) -> int:
         """Return the number of ranks that this run begins with."""
         return sum(host.slots for host in run.hosts)
+
+    def requested_rank_count(self, run: LauncherRun) -> int:
+        """Return the number of ranks that this run is recorded with. An elastic job may begin with more."""
+        return self.rank_count(run)
+
+    def elastic_timeout_s(self, job: Job) -> float:
+        """Return how many seconds an elastic job waits for missing slots before it gives up."""
+        return 600.0
 
     def neutral_prefix(self, piece: bytes) -> bytes:
         """Return the start of an output line with the neutral header, `[RANK]<stdout>:` or `[RANK]<stderr>:`, in place

@@ -1,4 +1,4 @@
-"""The rank wrapper: the program that the launcher (horovodrun) starts as each rank. It gives the user's command its
+"""The rank wrapper: the program that the launcher starts as each rank. It gives the user's command its
 environment, forwards its output, reports how it ends, and makes sure that it does not outlive the launcher.
 
 `rank.py` forks a guard and the wrapper itself, and runs the rank from start to end. `environment.py` builds the

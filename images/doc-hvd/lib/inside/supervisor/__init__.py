@@ -1,4 +1,4 @@
-"""The main process of a master container. It runs the launcher (horovodrun, which starts the ranks), restarts the
+"""The main process of a master container. It runs the launcher (which starts the ranks), restarts the
 launcher after a failure if the job allows restarts, and writes the job's record.
 
 `supervisor.py` owns the job: it chooses the hosts of each run, calls `attempt.py` for one run of the launcher, and
@@ -7,7 +7,7 @@ it, and separates marks (JSON messages from rank wrappers to the supervisor) fro
 which finds the first failure. Lines are split by `line_splitter.py` and go to `log_rules.py` and to the hang watch in
 `inside/hang`. `record.py` collects the results and writes record.json. After a failure `host_probes.py` asks which
 workers respond, and `restarts.py` decides about a restart. Only elastic jobs use `discovery.py` and `logins.py` (the
-list of hosts for Horovod) and `failing_hosts.py` (hosts whose ranks fail at every start).
+list of hosts for the launcher) and `failing_hosts.py` (hosts whose ranks fail at every start).
 
 Everything runs in one thread, on the event loop of `inside/runtime/loop.py`. `restarts.py` and `rank_states.py` are
 pure: they open nothing and run nothing. A new reaction to the lines of ranks goes into `log_rules.py`. A new key of

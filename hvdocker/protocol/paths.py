@@ -1,5 +1,5 @@
 """Where files are inside a container. The controller puts its files there before it starts the
-container, or the job that reads them.
+container, or the job that reads them. Pure.
 
 /train                        the code, a mount of ~/.hvdocker/CLUSTER/code on the host
 /run/hvdocker/jobs/JOB        job.json, out and logs, a mount of ~/.hvdocker/CLUSTER/jobs on the host
@@ -8,6 +8,8 @@ container, or the job that reads them.
 /run/hvdocker/record.json     in a master: the state of the job and how it ended
 /out                          a symbolic link to the out folder of the job that runs in this container
 """
+
+from __future__ import annotations
 
 from pathlib import Path
 
@@ -32,6 +34,11 @@ def logs_folder(job: str, run: Path = RUN) -> Path:
     """Return the folder for the logs and records of a job, /run/hvdocker/jobs/JOB/logs. `run` is the folder
     /run/hvdocker."""
     return job_folder(job, run) / "logs"
+
+
+def rank_record(job: str, rank: int, run: Path = RUN) -> Path:
+    """Return the path of the file that says how a rank ended, logs/rank-N.json. `run` is the folder /run/hvdocker."""
+    return logs_folder(job, run) / f"rank-{rank}.json"
 
 
 def secrets_folder(job: str, run: Path = RUN) -> Path:

@@ -4,7 +4,8 @@ them."""
 from dataclasses import dataclass
 from pathlib import Path
 
-from inside.protocol import paths
+from hvdocker.protocol import paths
+from hvdocker.protocol.hosts_file import HOSTS_FILE
 
 # Seconds that a login to a worker may take before its host counts as unreachable.
 CONNECT_S = 5
@@ -30,12 +31,12 @@ class Layout:
     def hosts_file(self) -> Path:
         """The file in which `up` lists the hosts that a running elastic job may use. It is missing until `up` has
         written it."""
-        return self.run / "hosts.json"
+        return self.run / HOSTS_FILE
 
     @property
     def discovered(self) -> Path:
-        """The file with the current hosts of an elastic job. The supervisor writes it, and horovodrun's discovery
-        script (`bin/discover`) prints it."""
+        """The file with the current hosts of an elastic job. The supervisor writes it. A launcher reads it, or
+        runs `bin/discover`, which prints it."""
         return self.run / "discovered"
 
     def ssh(self, host: str, line: str) -> list[str]:

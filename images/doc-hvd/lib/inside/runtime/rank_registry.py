@@ -7,8 +7,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from inside.protocol import paths
-from inside.protocol.atomic_json import write_json
+from hvdocker.protocol import paths
+from inside.runtime.atomic_json import write_json
 
 
 class RankEntry(NamedTuple):

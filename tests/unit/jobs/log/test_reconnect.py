@@ -10,9 +10,10 @@ from hvdocker.errors import CommandTimeout, ExitCode, HeadLost, HostUnfit, HostU
 from hvdocker.events import Event
 from hvdocker.inventory.locate import Located
 from hvdocker.jobs.head_loss import JobHead, diagnose_from_hosts, head_of
+from hvdocker.jobs.job_spec import JobSpec
+from hvdocker.jobs.log.reconnect import Reconnect
 from hvdocker.jobs.lookup import FoundJob, JobsSeen
-from hvdocker.jobs.reconnect import Reconnect
-from hvdocker.protocol.job import JobSpec
+from hvdocker.protocol.job_file import JobLauncher
 from hvdocker.protocol.placement import Placement, Share
 from hvdocker.protocol.resilience import Resilience
 from hvdocker.shell.command import Command
@@ -165,7 +166,7 @@ JOB = JobSpec(
     addresses={"a": "10.0.0.11", "b": "10.0.0.12"},
     port=12345,
     command=(),
-    launcher=(),
+    launcher=JobLauncher("horovod"),
     workdir="/train",
 )
 HEAD = JobHead("train-abcd", "a", "10.0.0.11", 12345, {"a": "/home/a/job", "b": "/home/b/job"})

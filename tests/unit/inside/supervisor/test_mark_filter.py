@@ -1,7 +1,10 @@
 """Marks are taken out of the output, and nothing else is changed or delayed."""
 
 import pytest
-from inside.protocol.marks import Mark, MarkFilter, encode_mark, extract_mark
+from inside.launchers import named
+from inside.supervisor.mark_filter import MarkFilter
+
+from hvdocker.protocol.marks import Mark, encode_mark, extract_mark
 
 EXIT = {"event": "rank-exit", "rank": 1, "code": 3}
 MARK = encode_mark(EXIT)
@@ -10,7 +13,7 @@ MARK = encode_mark(EXIT)
 def run(*pieces: bytes, close: bool = True) -> tuple[bytes, list[Mark]]:
     written: list[bytes] = []
     marks: list[Mark] = []
-    stream = MarkFilter(written.append, marks.append)
+    stream = MarkFilter(written.append, marks.append, named("horovod"))
     for piece in pieces:
         stream.feed(piece)
     if close:
@@ -23,7 +26,6 @@ def run(*pieces: bytes, close: bool = True) -> tuple[bytes, list[Mark]]:
     [
         (MARK, b""),
         (b"[1]<stderr>:" + MARK, b""),
-        (b"Mon Nov 16 01:49:12 2026[1]<stderr>:" + MARK, b""),
         (b"[1]<stderr>:no newline" + MARK, b"[1]<stderr>:no newline\n"),
         (b"[0]<stderr>:no newline[1]<stderr>:" + MARK, b"[0]<stderr>:no newline\n"),
         (MARK[:-1] + b" more\n", b" more\n"),
@@ -49,3 +51,8 @@ def test_a_stream_cut_anywhere_gives_the_same() -> None:
 @pytest.mark.parametrize("text", [b"half a line", b"50%\r", b"[1]<stdout>:a progress bar without end"])
 def test_unended_text_is_not_held_back(text: bytes) -> None:
     assert run(text, close=False) == (text, [])
+
+
+def test_a_header_with_a_date_becomes_neutral() -> None:
+    date = b"Mon Nov 16 01:49:12 2026"
+    assert run(date + b"[1]<stderr>:" + MARK, date + b"[1]<std", b"out>:text\n") == (b"[1]<stdout>:text\n", [EXIT])
