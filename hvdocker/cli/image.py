@@ -38,8 +38,8 @@ def build(
         typer.Option(
             "--target",
             metavar="TARGET",
-            help="base (sshd and Python), torch, torch-cpu, tensorflow-cpu (or cpu: with Horovod) or "
-            "tensorflow (or gpu: with Horovod, CUDA and NCCL).",
+            help="base (sshd and Python), torch, torch-cpu, tensorflow-cpu (or cpu), or tensorflow (or gpu: "
+            "with CUDA and NCCL).",
         ),
     ] = "cpu",
     source: Annotated[

@@ -28,6 +28,8 @@ LAUNCHER_NEEDS = {
     "mpi": "openmpi",
     "each": "",
 }
+# The default launcher of our own TensorFlow images.
+TENSORFLOW_LAUNCHER = "horovod"
 # The launcher of jobs that name none, by the first framework of this table that the image has.
 _DEFAULT_LAUNCHERS = {
     "torch": "torch",

@@ -40,7 +40,7 @@ class BuildOptions:
 
     `target` is a short name of targets.py. `ca_bundle` has the site's CA certificates. `wheelhouse` is a folder of
     preferred wheels. `base` replaces the Debian base image. `cuda_image` is an image with NVIDIA's toolkit for
-    CUDA 12; without it, Horovod in the gpu target is compiled with CUDA 11.8, the toolkit of Debian 12. `torch_index`
+    CUDA 12; without it, the gpu target is compiled with CUDA 11.8, the toolkit of Debian 12. `torch_index`
     is a package index with CPU builds of PyTorch. `is_here` says that the engine runs on the controller, so that the
     build can take wheels from the controller's cache. `environ` are the controller's variables."""
 
