@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from hvdocker import names
-from hvdocker.launchers import DEFAULT
+from hvdocker.launchers import named
 from hvdocker.protocol.placement import Placement, Share, placement_from_label
 from hvdocker.protocol.record import JobRecord
 from hvdocker.protocol.resilience import Elastic
@@ -40,8 +40,8 @@ class PastJob:
     """A job as its files describe it. `script` names the script, module or command that it ran. `state` is a word such
     as `succeeded`, or `unknown` if no file says how the job ended. `started` is a Unix time; `seconds` is the run time.
     `elastic` has the limits for the number of ranks of an elastic job; None for any other job. `launcher` is the name
-    of its launcher, `np` its number of ranks. `record` is the parsed record.json. A field is empty or None if no file
-    has it."""
+    of its launcher, `np` the number of ranks of a pool. `record` is the parsed record.json. A field is empty or None if
+    no file has it."""
 
     job: str
     cluster: str = ""
@@ -54,9 +54,9 @@ class PastJob:
     started: float | None = None
     seconds: float | None = None
     restarts: int = 0
+    record: JobRecord | None = None
     launcher: str = ""
     np: int | None = None
-    record: JobRecord | None = None
 
 
 def read_past_job(job: str, texts: JobTexts) -> PastJob:
@@ -83,8 +83,8 @@ def read_past_job(job: str, texts: JobTexts) -> PastJob:
         started=_first_not_none(started, _number(master.get("created")), _number(capsule.get("started"))),
         seconds=max(0.0, finished - started) if finished and started is not None else None,
         restarts=max(0, _integer(record.get("restarts")) or 0),
-        launcher=_launcher(labels, spec, capsule),
-        np=_first_not_none(_integer(spec.get("np")), _integer(capsule.get("np"))),
+        launcher=(launcher := _launcher(labels, spec, capsule)),
+        np=_first_not_none(_integer(spec.get("np")), _integer(capsule.get("np"))) if named(launcher).is_pool else None,
         record=JobRecord.read(texts.record) if texts.record else None,
     )
 
@@ -125,9 +125,9 @@ def _placement(labels: _Object, spec: _Object, capsule: _Object) -> Placement:
 
 
 def _launcher(labels: _Object, spec: _Object, capsule: _Object) -> str:
-    """Return the name of the launcher. A job that names none is from a version that had only the default launcher."""
-    told = _text(_object_in(spec, "launcher").get("name"), capsule.get("launcher_name"))
-    return told or _text(labels.get(names.LABEL_LAUNCHER)) or DEFAULT
+    """Return the name of the launcher. It is empty for a job of a version that had only the default launcher."""
+    told = _object_in(spec, "launcher").get("name")
+    return _text(told, capsule.get("launcher_name"), labels.get(names.LABEL_LAUNCHER))
 
 
 def _elastic(spec: _Object) -> Elastic | None:

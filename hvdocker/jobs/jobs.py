@@ -14,7 +14,6 @@ from hvdocker.inventory.inventory import Inventory
 from hvdocker.inventory.locate import Located
 from hvdocker.jobs.history import STATE_OF_EXIT_CODE, script_stem
 from hvdocker.jobs.local_jobs import LocalJob, local_jobs
-from hvdocker.launchers import DEFAULT
 from hvdocker.locks.ticket import Ticket, queue_positions
 from hvdocker.observe.state import ClusterState, ContainerSeen
 from hvdocker.protocol.placement import Placement
@@ -268,7 +267,7 @@ def _listed_job(name: str, seen: MasterSeen, placement: Placement, now: float) -
         script=container.labels.get(names.LABEL_SCRIPT, ""),
         exit_code=None if container.is_living else container.exit_code,
         elastic=Elastic.read(container.labels.get(names.LABEL_ELASTIC, "")),
-        launcher=container.launcher or DEFAULT,
+        launcher=container.launcher,
         ranks=container.ranks,
     )
 

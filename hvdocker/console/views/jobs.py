@@ -60,7 +60,8 @@ def _history(jobs: Sequence[ListedJob], now: float, has_clusters: bool, width: i
     cluster of each job. If the table is wider than `width`, columns are left out, so that no id, host name or exit
     code is cut."""
     rows = [_job_row(job, now) for job in jobs]
-    columns = [name for name in rows[0] if has_clusters or name != "cluster"]
+    left_out = [*([] if has_clusters else ["cluster"]), *([] if any(job.launcher for job in jobs) else ["launcher"])]
+    columns = [name for name in rows[0] if name not in left_out]
     widths = {name: max(len(name), *(_needed(row[name], name) for row in rows)) + 2 for name in columns}
     for name in _LEFT_OUT_FIRST:
         if name in columns and sum(widths[kept] for kept in columns) > width:

@@ -156,12 +156,12 @@ def test_all_of_it_as_json(tmp_path: Path) -> None:
     assert report.as_json()["jobs"] == [
         {
             "job": "train-abcd", "cluster": "lab", "owner": "ada", "script": "train.py", "state": "running",
-            "exit_code": None, "np": 1, "min_np": 1, "max_np": 4, "placement": {"a": 1}, "host": "a",
+            "exit_code": None, "launcher": None, "np": 1, "min_np": 1, "max_np": 4, "placement": {"a": 1}, "host": "a",
             "created": 100.0, "seconds": 5.0, "restarts": 0, "home": None,
         },
         {
             "job": "home-cccc", "cluster": "lab", "owner": None, "script": "home", "state": "succeeded",
-            "exit_code": 0, "np": None, "min_np": None, "max_np": None, "placement": {}, "host": None,
+            "exit_code": 0, "launcher": None, "np": None, "min_np": None, "max_np": None, "placement": {}, "host": None,
             "created": 10.0, "seconds": 10.0, "restarts": 0,
             "home": str(tmp_path / ".hvdocker" / "jobs" / "home-cccc"),
         },

@@ -103,6 +103,8 @@ def test_a_master_as_a_whole() -> None:
             "hvdocker.gpus": "GPU-1",
             "hvdocker.job": "train-abcd",
             "hvdocker.placement": '{"a":["GPU-1"],"b":2}',
+            "hvdocker.launcher": "horovod",
+            "hvdocker.masterport": "29500:3",
         },
         devices=("GPU-1",),
         shm_bytes=4 * GIB,
