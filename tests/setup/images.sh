@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Images of ours on this machine's engine: doc-hvd:base and doc-hvd:cpu, or the targets that are named.
+# Images of ours on this machine's engine: doc-hvd:base and doc-hvd:cpu, or the tags (base, cpu, torch-cpu) that are named.
 # Unchanged layers come from the engine's cache.
 set -euo pipefail
 "$(dirname "$0")/bootstrap.sh"

@@ -1,4 +1,4 @@
-"""The two Dockerfiles and the locks beside them: what is the same in both, what has to be there."""
+"""The Dockerfiles and the locks beside them: what is the same in both, what has to be there."""
 
 import re
 from pathlib import Path
@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 IMAGE = Path(__file__).parents[3] / "images" / "doc-hvd"
-DOCKERFILES = ("Dockerfile", "Dockerfile.gpu")
+WITH_HOROVOD = ("Dockerfile", "Dockerfile.gpu")
+DOCKERFILES = (*WITH_HOROVOD, "Dockerfile.torch")
 LOCKS = ("requirements-cpu.txt", "requirements-gpu.txt", "requirements-gpu-cuda12.txt")
 
 
@@ -31,13 +32,14 @@ def pins(name: str) -> dict[str, str]:
 
 def test_the_gpu_image_stands_on_the_same_layer_as_the_others() -> None:
     """An engine finds a layer again by the words that made it."""
-    assert stage("Dockerfile", "os") == stage("Dockerfile.gpu", "os")
+    assert stage("Dockerfile", "os") == stage("Dockerfile.gpu", "os") == stage("Dockerfile.torch", "os")
     assert stage("Dockerfile", "build")[0] == stage("Dockerfile.gpu", "build")[0]
 
 
 def test_images_for_training_end_alike() -> None:
     """Programs on top of all that is large, then only settings."""
-    for name, target, source in (("Dockerfile", "cpu", "base"), ("Dockerfile.gpu", "gpu", "programs")):
+    torch = ("Dockerfile.torch", "torch", "programs")
+    for name, target, source in (("Dockerfile", "cpu", "base"), ("Dockerfile.gpu", "gpu", "programs"), torch):
         end = stage(name, target)[-5:]
         assert end[0] == f"COPY --from={source} /opt/hvdocker /opt/hvdocker"
         assert end[1:] == stage("Dockerfile", "base")[-5:-4] + stage("Dockerfile", "base")[-3:]
@@ -56,7 +58,7 @@ def test_versions_stand_in_the_locks_only(name: str) -> None:
     assert "==2." not in (IMAGE / name).read_text()
 
 
-@pytest.mark.parametrize("name", DOCKERFILES)
+@pytest.mark.parametrize("name", WITH_HOROVOD)
 def test_tools_come_after_horovod_so_that_a_new_one_costs_no_build_of_it(name: str) -> None:
     build = stage(name, "build")
     horovod = next(number for number, line in enumerate(build) if "horovod.txt" in line)
@@ -72,6 +74,13 @@ def test_every_python_of_every_image_can_be_asked_for_its_stacks() -> None:
         assert "cp stacks/*.py stacks/*.pth" in venv or "stacks/*.py stacks/*.pth /opt/venv" in venv
         system = "/usr/local/lib/python3.11"
         assert f"COPY --from={source} {system} {system}" in stage(name, target)
+
+
+def test_the_two_locks_of_pytorch_differ_by_cuda_only() -> None:
+    cuda, cpu = pins("requirements-torch.txt"), pins("requirements-torch-cpu.txt")
+    assert cpu.pop("torch") == f"{cuda.pop('torch').lstrip('=')}+cpu"
+    own = ("nvidia-", "cuda-", "triton")
+    assert {name: pin for name, pin in cuda.items() if not name.startswith(own)} == cpu
 
 
 def test_every_lock_is_exact_and_has_the_same_horovod() -> None:
