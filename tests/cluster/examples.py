@@ -1,8 +1,10 @@
 """Runs the examples of the repository on lab hosts, and reads what they print."""
 
+import io
 import re
 import shutil
 import subprocess
+import tarfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,7 +12,7 @@ from typing import Any
 
 from tests.cluster.cli import REPOSITORY, Cli
 from tests.cluster.host_snapshot import cluster_leftovers
-from tests.cluster.lab import Lab
+from tests.cluster.lab import Lab, LabHost
 from tests.cluster.lab_cluster import LabCluster
 
 # tests/setup/data.sh puts it there.
@@ -92,3 +94,13 @@ def run_in_image(image: str, folder: Path, code: str) -> str:
     done = subprocess.run(words, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
+
+
+def put_fashion_mnist(host: LabHost, folder: str) -> None:
+    """Put the data into a folder of the host, where a mount can take it from."""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as archive:
+        for path in FASHION_MNIST.glob("*.gz"):
+            archive.add(path, path.name)
+    host.exec(["mkdir", "-p", folder])
+    host.engine.put_archive(host.container, folder, packed.getvalue())
