@@ -50,5 +50,5 @@ def _finish(report: AttachReport, flag: str) -> None:
     from hvdocker.jobs.outcome import EndedJob, raise_unless_succeeded
 
     if report.end.record:
-        show_summary(err(), report.job, report.placement, report.end.record)
+        show_summary(err(), report.job, report.placement, report.end.record, ranks=report.ranks)
     raise_unless_succeeded(EndedJob(report.job, report.placement, report.end, report.last_lines, flag))

@@ -1,4 +1,5 @@
-"""The commands `image build` and `image push`: flags and output. images/image.py does the work."""
+"""The commands `image build`, `push`, `check` and `ls`: flags and output. images/image.py, check.py and ls.py do the
+work."""
 
 from __future__ import annotations
 
@@ -11,20 +12,22 @@ from hvdocker.cli.flags.verb import (
     AcceptFlag,
     DryRunFlag,
     InventoryFlag,
+    JsonFlag,
     LockWaitFlag,
     QuietFlag,
     ScriptFlag,
     check_script_flag,
+    one_inventory,
     refuse_rest,
 )
 from hvdocker.cli.verb_setup import env_and_progress, plan_printer
 
-app = typer.Typer(help="Build the training image, and push it to the hosts.", no_args_is_help=True)
+app = typer.Typer(help="Build, check, list and push training images.", no_args_is_help=True)
 
 
 @app.callback()
 def _image() -> None:
-    """Build the training image, and push it to the hosts."""
+    """Build, check, list and push training images."""
 
 
 @app.command("build")
@@ -35,11 +38,24 @@ def build(
         typer.Option(
             "--target",
             metavar="TARGET",
-            help="base (sshd and Python), cpu (with TensorFlow) or gpu (TensorFlow with CUDA and NCCL).",
+            help="base (sshd and Python), torch, torch-cpu, tensorflow-cpu (or cpu), or tensorflow (or gpu: "
+            "with CUDA and NCCL).",
         ),
     ] = "cpu",
-    on: Annotated[
+    source: Annotated[
         Optional[str],  # noqa: UP045  # typer reads the annotation at run time on Python 3.10
+        typer.Option(
+            "--from", metavar="IMAGE", help="Your own image, to which a worker's parts are added.", show_default=False
+        ),
+    ] = None,
+    tag: Annotated[
+        Optional[str],  # noqa: UP045  # as above
+        typer.Option(
+            "--tag", metavar="T", help="With --from: the new name. Default: hvdocker/IMAGE.", show_default=False
+        ),
+    ] = None,
+    on: Annotated[
+        Optional[str],  # noqa: UP045  # as above
         typer.Option("--on", metavar="HOST", help="Build on this host of the inventory.", show_default=False),
     ] = None,
     ca_bundle: Annotated[
@@ -63,23 +79,42 @@ def build(
             show_default=False,
         ),
     ] = None,
+    torch_index: Annotated[
+        Optional[str],  # noqa: UP045  # as above
+        typer.Option(
+            "--torch-index",
+            metavar="URL",
+            help="For torch-cpu: a package index with CPU builds of PyTorch.",
+            show_default=False,
+        ),
+    ] = None,
     inventory: InventoryFlag = None,
     quiet: QuietFlag = False,
 ) -> None:
-    """Build doc-hvd:TARGET through a Docker engine's API.
+    """Build doc-hvd:TARGET, or one on your own image, through a Docker engine's API.
 
     The Debian base is pulled where a registry answers, else made from the
-    distribution's packages. The target gpu builds base first; it needs no GPU
-    and no registry, but 18 GB of disk and about ten minutes.
+    distribution's packages. The target gpu needs no GPU and no registry, but
+    18 GB of disk and about ten minutes. torch-cpu takes a CPU build of PyTorch
+    from --wheelhouse, from what pip here is configured to use, or from
+    --torch-index, else the ordinary wheel. --from adds sshd, Python and our
+    programs to an image of a Debian- or RHEL-like system.
     """
     refuse_rest(ctx)
-    from hvdocker.console.style import out
+    from hvdocker.console import messages
+    from hvdocker.console.style import err, out
     from hvdocker.images.image import BuildRequest
     from hvdocker.images.image import build as run
+    from hvdocker.names import image_tag
 
     with env_and_progress(quiet) as (env, _):
-        tag = run(env, BuildRequest(target, on, ca_bundle, wheelhouse, base, cuda_image), inventory)
-    out().print(tag)
+        request = BuildRequest(
+            target, on, ca_bundle, wheelhouse, base, cuda_image, torch_index, source and image_tag(source), tag
+        )
+        made = run(env, request, inventory)
+    out().print(made)
+    if source and not quiet:
+        err().print(messages.use_image(made))
 
 
 @app.command("push")
@@ -120,3 +155,73 @@ def push(
         write_script(as_script(report.plan, report.inventory, report.hosts))
     elif report.plan.is_empty or not dry_run:
         out().print(messages.image_pushed(report.inventory.image, len(report.hosts), report.plan.is_empty))
+
+
+@app.command("check")
+def check(
+    ctx: typer.Context,
+    image: Annotated[str, typer.Argument(help="An image, or a short name such as torch.", show_default=False)],
+    on: Annotated[
+        Optional[str],  # noqa: UP045  # as above
+        typer.Option("--on", metavar="HOST", help="Look on this host of the inventory.", show_default=False),
+    ] = None,
+    inventory: InventoryFlag = None,
+    json: JsonFlag = False,
+) -> None:
+    """Say whether an image can serve a cluster, for which launchers, and why not.
+
+    Looks into the image and tries its Pythons in a container without rights.
+    Exit 1 when it cannot serve; then it says what to do.
+    """
+    refuse_rest(ctx)
+    from hvdocker.images.check import check_image
+
+    with env_and_progress(is_quiet=json) as (env, _):
+        report = check_image(env, image, on, inventory)
+    if json:
+        import json as encoder
+
+        print(encoder.dumps(report.as_json(), indent=1))
+    else:
+        from hvdocker.console.style import out
+        from hvdocker.console.views.image import show_image_check
+
+        show_image_check(out(), report)
+    if not report.can_serve:
+        raise typer.Exit(1)
+
+
+@app.command("ls")
+def ls(
+    ctx: typer.Context,
+    inventory: Annotated[
+        Optional[Path],  # noqa: UP045  # as above
+        typer.Argument(help="The YAML file that names the hosts.", show_default=False),
+    ] = None,
+    inventory_flag: InventoryFlag = None,
+    json: JsonFlag = False,
+    accept_new_host_keys: AcceptFlag = False,
+) -> None:
+    """List the images of ours and of the cluster, here and on every host.
+
+    An image that is another build than on the other machines is marked.
+    Without an inventory only this machine's are listed.
+    """
+    refuse_rest(ctx)
+    from hvdocker.errors import gravest_exit_code
+    from hvdocker.images.ls import list_images
+
+    with env_and_progress(is_quiet=json) as (env, _):
+        report = list_images(env, one_inventory(inventory, inventory_flag), accept_new_host_keys)
+        now = env.now()
+    if json:
+        import json as encoder
+
+        print(encoder.dumps(report.as_json(), indent=1))
+    else:
+        from hvdocker.console.style import out
+        from hvdocker.console.views.image import show_images
+
+        show_images(out(), report, now)
+    if report.errors:
+        raise typer.Exit(int(gravest_exit_code(error.exit_code for error in report.errors)))

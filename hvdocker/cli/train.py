@@ -201,7 +201,7 @@ def finish_job(report: TrainReport, located: Located, request: TrainRequest, as_
         err().print(f"watch it: hvdocker logs -f {report.job}{located.flag}", style="quiet")
         return
     if ended.end.record and not quiet:
-        show_summary(err(), report.job, report.placement, ended.end.record, ended.restarts_before)
+        show_summary(err(), report.job, report.placement, ended.end.record, ended.restarts_before, report.np)
     raise_unless_succeeded(ended, request.propagates_exit)
     if not quiet:
         err().print(f"bring its outputs home: hvdocker fetch {report.job}{located.flag}", style="quiet")

@@ -72,7 +72,7 @@ VERBS = {
     "gc": Verb("gc:gc", "Give back what nobody uses any more: dead runs, leftovers, old images."),
     "keys": Verb("keys:app", "Replace the keys of the cluster."),
     "lock": Verb("lock:app", "Show who is changing the hosts, and release a dead lock."),
-    "image": Verb("image:app", "Build the training image, and push it to the hosts."),
+    "image": Verb("image:app", "Build, check, list and push training images."),
 }
 
 

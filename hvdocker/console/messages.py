@@ -19,6 +19,10 @@ def image_pushed(image: str, hosts: int, was_there: bool) -> str:
     return f"{image} {'was already' if was_there else 'is'} on {pluralize(hosts, 'host')}"
 
 
+def use_image(image: str) -> str:
+    return f"use it: hvdocker up --image {image}, or `image: {image}` in the inventory"
+
+
 def keys_rotated(cluster: str, hosts: int) -> str:
     return f"the keys of {cluster} are new on {pluralize(hosts, 'host')}"
 

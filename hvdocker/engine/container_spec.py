@@ -69,6 +69,8 @@ class ContainerSpec:
             # A worker need not be replaced when the job that it joined is over.
             names.LABEL_JOINED,
             names.LABEL_SHARE,
+            # The image itself counts: `up --image` with the image that a worker has need not replace it.
+            names.LABEL_IMAGE_NAME,
         )
         # Earlier versions had the field `has_gpus` instead of `devices`. It is used again for containers without
         # GPUs, so that they keep their fingerprint and need not be replaced.

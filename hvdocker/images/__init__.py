@@ -4,9 +4,12 @@
 hosts and returns the steps of `steps.py`; `actions.py` carries them out. A step leads to `build/` (build an
 image, or install requirements on it as one layer), to `ship/` (send the missing layers to hosts), or to
 `registry.py` (push from the controller, pull on hosts). `ship/` uses `fan_out/` to let hosts pass layers on to
-each other. `image.py` is the verb `image`, and `requirements.py` parses requirements files.
+each other. `image.py` is the verb `image` with `build` and `push`, `check.py` and `ls.py` are its other two, and
+`requirements.py` parses requirements files. `targets.py` is the table of our images, `frameworks.py` knows which
+launchers an image can serve.
 
-Pure (no I/O): `plan.py`, `steps.py`, `requirements.py`, `build/layer_commands.py`, `ship/resumable_parts.py`,
-`fan_out/capabilities.py` and `fan_out/commands.py`. To add an image target, touch
-images/doc-hvd/Dockerfile.TARGET, `names.OWN_IMAGES`, `DOCKERFILES` in `build/build.py` and `cli/image.py`. To
+Pure (no I/O): `plan.py`, `steps.py`, `requirements.py`, `targets.py`, `frameworks.py`, `check_rules.py`,
+`image_list.py`, `build/layer_commands.py`, `build/from_commands.py`, `build/labels.py`, `build/wheel_names.py`,
+`ship/resumable_parts.py`, `fan_out/capabilities.py` and `fan_out/commands.py`. To add an image target, touch
+images/doc-hvd/Dockerfile.TARGET, `names.SHORT_IMAGE_NAMES`, `targets.py` and the help in `cli/image.py`. To
 add a step, touch `steps.py`, `ACTIONS` in `actions.py` and the table in `script/script.py`."""

@@ -9,12 +9,13 @@ from contextlib import contextmanager
 from typing import Any
 
 from hvdocker.images import registry
-from hvdocker.images.build.build import BuildOptions, build_image, site_ca_bundle
+from hvdocker.images.build.build import BuildOptions, build_image
+from hvdocker.images.build.context import site_ca_bundle
 from hvdocker.images.build.requirements_layer import build_layer
 from hvdocker.images.ship.shipment import ShipmentRequest, open_shipment
 from hvdocker.images.steps import BuildImage, BuildLayer, PullImage, PushImage, RemoveImage, ShipImage
 from hvdocker.plan.apply import Context
-from hvdocker.plan.plan import Step
+from hvdocker.plan.plan import CONTROLLER, Step
 
 PULLED = "pulled"
 
@@ -51,10 +52,8 @@ def _shipment_request(ships: list[ShipImage], context: Context) -> ShipmentReque
 
 
 def _build_image(step: BuildImage, context: Context) -> None:
-    target = step.image.partition(":")[2]
-    build_image(
-        context.engine(step.host), BuildOptions(target), lambda text: context.report_progress("image", text, step.host)
-    )
+    options = BuildOptions(step.image, is_here=step.host == CONTROLLER)
+    build_image(context.engine(step.host), options, lambda text: context.report_progress("image", text, step.host))
 
 
 def _build_layer(step: BuildLayer, context: Context) -> None:

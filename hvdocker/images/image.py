@@ -12,17 +12,17 @@ from hvdocker.env import Env
 from hvdocker.errors import UsageProblem
 from hvdocker.events import Event
 from hvdocker.images.default_image import with_default_image
+from hvdocker.images.on_engine import engine_for
 from hvdocker.images.plan import plan_push
-from hvdocker.inventory.inventory import Host, Inventory
-from hvdocker.inventory.locate import Located, locate
+from hvdocker.images.targets import find_target
+from hvdocker.inventory.inventory import Inventory
+from hvdocker.inventory.locate import Located
 from hvdocker.observe.state import HostSeen
 from hvdocker.plan.plan import Plan
 from hvdocker.transport.session import Session, connected
 
 if TYPE_CHECKING:
     from hvdocker.transport.link import HostLink
-
-TARGETS = tuple(image.partition(":")[2] for image in names.OWN_IMAGES)
 
 Show = Callable[[Plan], None]
 
@@ -33,7 +33,9 @@ class BuildRequest:
 
     `on` is the host to build on, by its name or its `host:` in the inventory; None builds on the controller.
     `ca_bundle` has the site's CA certificates, and `wheelhouse` is a folder of preferred wheels. `base` replaces
-    the Debian base image. `cuda_image` has NVIDIA's CUDA 12 toolkit, for the target gpu only."""
+    the Debian base image. `cuda_image` has NVIDIA's CUDA 12 toolkit, for the target gpu only. `torch_index` is an
+    index with CPU builds of PyTorch, for the target torch-cpu only. `source` is a user's image to build on instead of
+    a target (`--from`), and `tag` the name of the result."""
 
     target: str = "cpu"
     on: str | None = None
@@ -41,6 +43,9 @@ class BuildRequest:
     wheelhouse: Path | None = None
     base: str | None = None
     cuda_image: str | None = None
+    torch_index: str | None = None
+    source: str | None = None
+    tag: str | None = None
 
 
 @dataclass(frozen=True)
@@ -58,25 +63,31 @@ class PushRequest:
 
 
 def build(env: Env, request: BuildRequest, inventory: Path | None = None) -> str:
-    """Build the requested target and return the tag of the new image. The hosts are not locked.
+    """Build the requested image and return its tag. The hosts are not locked.
 
     `inventory` is the inventory file that the user named; it is needed only to build on a host (`request.on`). None
     chooses it as other verbs do. Raise UsageProblem for wrong flags."""
-    if request.target not in TARGETS:
-        raise UsageProblem(f"there is no target {request.target!r}", fix=f"targets are {', '.join(TARGETS)}")
-    if request.cuda_image and request.target != "gpu":
+    _check_flags(request)
+    with engine_for(env, request.on, inventory) as link:
+        return _build_on_engine(env, link, request)
+
+
+def _check_flags(request: BuildRequest) -> None:
+    target = find_target(request.target)
+    if request.source and (request.wheelhouse or request.base or request.cuda_image or request.torch_index):
+        raise UsageProblem("--from takes the image as it is: --wheelhouse, --base and the like are for --target")
+    if request.tag and not request.source:
+        raise UsageProblem("--tag goes with --from", fix=f"docker tag {target.tag} {request.tag}")
+    if request.cuda_image and target.tag != names.GPU_IMAGE:
         raise UsageProblem(
             f"--cuda-image is for the target gpu, not for {request.target}",
             fix=f"hvdocker image build --target gpu --cuda-image {request.cuda_image}",
         )
+    if request.torch_index and target.name != "torch-cpu":
+        raise UsageProblem(f"--torch-index is for the target torch-cpu, not for {request.target}")
     for flag, path in (("--ca-bundle", request.ca_bundle), ("--wheelhouse", request.wheelhouse)):
         if path and not path.exists():
             raise UsageProblem(f"{flag} {path} is not there")
-    if request.on:
-        return _build_on_host(env, locate(env, inventory), request)
-    from hvdocker.transport.local_link import LocalLink
-
-    return _build_on_engine(env, LocalLink("this machine"), request)
 
 
 @dataclass(frozen=True)
@@ -98,7 +109,7 @@ def push(env: Env, located: Located, request: PushRequest, show: Show = lambda p
     if inventory.is_local:
         raise UsageProblem("a local cluster's workers share this machine's engine: there is nowhere to push to")
     if request.image:
-        inventory = replace(inventory, image=request.image, has_named_image=True)
+        inventory = replace(inventory, image=names.image_tag(request.image), has_named_image=True)
         located = replace(located, inventory=inventory)
     with connected(env, located, request.accept_new_host_keys) as session:
         inventory = with_default_image(located, session).inventory
@@ -125,29 +136,35 @@ def _observe_and_plan(inventory: Inventory, session: Session) -> PushReport:
     return PushReport(plan_push(inventory, state), inventory, state.hosts)
 
 
-def _build_on_host(env: Env, located: Located, request: BuildRequest) -> str:
-    hosts = [host for host in located.inventory.hosts if request.on in (host.name, host.host)]
-    if not hosts:
-        known = ", ".join(host.name for host in located.inventory.hosts)
-        raise UsageProblem(f"{request.on!r} is not in the inventory", fix=f"hosts are {known}")
-    only = _with_one_host(located, hosts[0])
-    with connected(env, only) as session:
-        from hvdocker.observe.hosts import whole_state
-
-        whole_state(only.inventory, session.links, with_images=False)
-        return _build_on_engine(env, session.links[hosts[0].name], request)
-
-
-def _with_one_host(located: Located, host: Host) -> Located:
-    return replace(located, inventory=replace(located.inventory, hosts=(host,)))
-
-
 def _build_on_engine(env: Env, target: HostLink, request: BuildRequest) -> str:
-    from hvdocker.images.build.build import BuildOptions, build_image
     from hvdocker.transport.errors import translating_errors
 
-    options = BuildOptions(request.target, request.ca_bundle, request.wheelhouse, request.base, request.cuda_image)
+    def say(text: str) -> None:
+        env.listener(Event("build", text, target.name))
+
     with translating_errors(target.name, "building the image"):
-        tag = build_image(target.engine(), options, lambda text: env.listener(Event("build", text, target.name)))
+        tag = _build_from(target, request, say) if request.source else _build_target(target, request, say)
     env.listener(Event("build", f"built {tag}", target.name, is_end=True))
     return tag
+
+
+def _build_target(target: HostLink, request: BuildRequest, say: Callable[[str], None]) -> str:
+    from hvdocker.images.build.build import BuildOptions, build_image
+
+    options = BuildOptions(
+        request.target,
+        request.ca_bundle,
+        request.wheelhouse,
+        request.base,
+        request.cuda_image,
+        request.torch_index,
+        is_here=request.on is None,
+    )
+    return build_image(target.engine(), options, say)
+
+
+def _build_from(target: HostLink, request: BuildRequest, say: Callable[[str], None]) -> str:
+    from hvdocker.images.build.from_image import FromOptions, build_from
+
+    options = FromOptions(request.source or "", request.tag or "", request.ca_bundle)
+    return build_from(target.engine(), options, say)

@@ -10,6 +10,7 @@ from hvdocker import names
 from hvdocker.errors import HostUnfit, HvdockerError
 from hvdocker.images.image_format import format_problem
 from hvdocker.images.steps import BuildImage, PullImage, PushImage, ShipImage
+from hvdocker.images.targets import from_command
 from hvdocker.inventory.inventory import Inventory
 from hvdocker.observe.probe import docker_arch
 from hvdocker.observe.state import ClusterState, ContainerSeen, HostSeen, ImageSeen
@@ -146,7 +147,7 @@ def _check_is_ours(inventory: Inventory, image: ImageSeen, arch: str, where: str
     if not image.is_ours:
         raise HvdockerError(
             f"the image {inventory.image} is not made for hvdocker (no label {names.LABEL_IMAGE})",
-            fix="build yours FROM doc-hvd:base or doc-hvd:cpu: they carry sshd and the rank wrapper",
+            fix=from_command(inventory.image),
         )
     if problem := format_problem(inventory.image, image.labels):
         raise problem

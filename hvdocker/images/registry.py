@@ -16,6 +16,7 @@ from hvdocker import names
 from hvdocker.errors import HostUnfit, HvdockerError, UsageProblem
 from hvdocker.images.ship.resumable_parts import full_reference, remote_reference
 from hvdocker.images.steps import PullImage
+from hvdocker.images.targets import from_command
 from hvdocker.observe.state import image_content
 from hvdocker.plan.plan import CONTROLLER
 
@@ -108,7 +109,7 @@ def _check_label(image: str, found: Mapping[str, Any]) -> None:
     if names.LABEL_IMAGE not in labels:
         raise HvdockerError(
             f"the image {image} is not made for hvdocker (no label {names.LABEL_IMAGE})",
-            fix="build yours FROM doc-hvd:base or doc-hvd:cpu: they carry sshd and the rank wrapper",
+            fix=from_command(image),
         )
 
 

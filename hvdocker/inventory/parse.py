@@ -54,7 +54,7 @@ def _inventory(reader: FieldReader, default_cluster: str) -> Inventory:
     return Inventory(
         cpus=reader.number(top, fields["cpus"]),
         cluster=text("cluster") or default_cluster,
-        image=(named := text("image")) or names.DEFAULT_IMAGE,
+        image=names.image_tag((named := text("image")) or names.DEFAULT_IMAGE),
         has_named_image=named is not None,
         launcher=text("launcher"),
         port=reader.integer(top, (), fields["port"]),

@@ -39,6 +39,8 @@ class AttachReport:
     placement: Placement
     end: JobEnd
     last_lines: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    # The number of ranks, 0 if there are as many as slots.
+    ranks: int = 0
 
 
 @dataclass
@@ -61,7 +63,7 @@ def attach(env: Env, located: Located, wanted: str | None, viewer: AttachViewer)
             return _report_from_local_copy(found)
         if not found.master.is_living:
             end = _end(found)
-            return AttachReport(found.job, found.placement, end, _last_lines_of_failed_rank(found, end))
+            return AttachReport(found.job, found.placement, end, _last_lines_of_failed_rank(found, end), found.ranks)
         return _follow_to_end(env, located, found, viewer, reconnect_for(env, located, session, found))
 
 
@@ -92,7 +94,7 @@ def _follow_to_end(
     if first and first.rank not in last:
         # It printed nothing while the job was followed, but maybe before.
         last |= _last_lines_of_failed_rank(found, end)
-    return AttachReport(found.job, found.placement, end, last)
+    return AttachReport(found.job, found.placement, end, last, found.ranks)
 
 
 def _end(found: FoundJob) -> JobEnd:
@@ -172,4 +174,4 @@ def _report_from_local_copy(found: FoundJob) -> AttachReport:
     if first and found.local and found.local.output:
         said = last_matching(find_log_copy(found).lines, LineFilter(frozenset({first.rank})), FAILED_RANK_LINES)
         words[first.rank] = tuple(line.text for line in said if line.text.strip())
-    return AttachReport(found.job, found.placement, end, words)
+    return AttachReport(found.job, found.placement, end, words, found.ranks)

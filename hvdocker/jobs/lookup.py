@@ -71,6 +71,11 @@ class FoundJob:
         return self.local.past.launcher if self.local else ""
 
     @property
+    def ranks(self) -> int:
+        """The number of ranks if it differs from the number of slots, else 0."""
+        return (self.master.ranks if self.master else None) or 0
+
+    @property
     def head(self) -> str:
         """The host whose engine has the master. Use it only if `master` is not None."""
         assert self.master is not None

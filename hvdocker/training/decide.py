@@ -140,7 +140,7 @@ def decide(
     # An elastic job may have ranks on every host of the cluster.
     may_have_ranks = placed if inputs.resilience.elastic else placement.hosts
     workers = {name: placed[name].worker_name for name in may_have_ranks if name != placement.head}
-    report = TrainReport(job.job, placement, whole, state.hosts)
+    report = TrainReport(job.job, placement, whole, state.hosts, np=job.np)
     return Decision(report, job, folders, workers, workers_plan, job_plan, context, cleanup, capsule)
 
 

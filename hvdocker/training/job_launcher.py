@@ -20,8 +20,8 @@ from hvdocker.launchers.frameworks import (
 )
 from hvdocker.observe.state import ClusterState
 from hvdocker.training.inputs.request import JobInputs, TrainRequest
+from hvdocker.training.inputs.script_imports import frameworks_imported, start_file
 from hvdocker.training.inputs.user_command import UserCommand
-from hvdocker.training.script_imports import frameworks_imported, start_file
 
 
 def launcher_of_job(inventory: Inventory, request: TrainRequest, state: ClusterState) -> LauncherChoice:

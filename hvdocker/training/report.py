@@ -48,6 +48,8 @@ class TrainReport:
     last_lines: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     # The number of restarts before the last master was created (see Resilience.first_restart); 0 if it kept its head.
     restarts_before: int = 0
+    # The number of ranks; more than slots only with a launcher that is a pool.
+    np: int = 0
 
     def ended(self, flag: str) -> EndedJob | None:
         """Return how the job ended. Return None for a detached job or a dry run, whose end is not known.

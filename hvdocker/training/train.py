@@ -66,7 +66,7 @@ def _once(
     follower = follower_of(env, located, session, decision, viewer)
     try:
         store_capsule(env, located, decision.capsule)
-        viewer.started(Started(report.job, report.placement, report.placement.np))
+        viewer.started(Started(report.job, report.placement, report.np))
     except KeyboardInterrupt:
         raise follower.stop_on_ctrl_c() from None
     if request.is_detached:

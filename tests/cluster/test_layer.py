@@ -9,7 +9,7 @@ from pathlib import Path
 import docker
 import pytest
 
-from hvdocker.images.build.build import site_ca_bundle
+from hvdocker.images.build.context import site_ca_bundle
 from hvdocker.images.build.requirements_layer import build_layer
 from hvdocker.images.requirements import Requirements, Wheel
 from hvdocker.images.steps import BuildLayer

@@ -123,7 +123,8 @@ def test_an_image_that_is_not_made_for_hvdocker(lab: Lab, cli: Cli, pair: list[L
     site = LabCluster.write(lab, cli, pair, image=pair[0].tiny_image())
     with untouched(*pair):
         result = site.run("up", site.inventory, check=1)
-    assert "tiny:lab is not made for hvdocker" in result.err and "doc-hvd:base" in result.err
+    assert "tiny:lab is not made for hvdocker" in result.err
+    assert "→ hvdocker image build --from tiny:lab\n" in result.err
 
 
 def test_another_cpu_architecture(lab: Lab, cli: Cli, pair: list[LabHost]) -> None:

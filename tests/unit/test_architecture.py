@@ -33,7 +33,7 @@ MAY_IMPORT = {
     "locks": "shell env inventory transport observe",
     "plan": "assets inventory transport engine",
     "placement": "protocol env inventory transport observe",
-    "images": "assets shell env inventory transport engine observe locks plan placement",
+    "images": "assets shell protocol env inventory transport engine observe locks plan placement",
     "sync": "shell transport plan",
     "jobs": "shell protocol env inventory transport engine observe locks plan placement sync launchers",
     "cluster": "shell protocol env inventory transport engine observe locks plan placement images sync jobs",
@@ -44,7 +44,7 @@ MAY_IMPORT = {
     "launchers jobs cluster doctor hooks",
     "script": "assets shell protocol inventory transport engine observe plan images sync jobs cluster "
     "training",
-    "console": "protocol inventory observe locks plan placement jobs cluster doctor training",
+    "console": "protocol inventory observe locks plan placement images jobs cluster doctor training",
     "cli": "env inventory observe locks plan placement images launchers jobs cluster gc doctor hooks "
     "training script console",
 }  # fmt: skip
@@ -55,6 +55,7 @@ INSIDE_MAY_IMPORT = {
     "rank": "runtime launchers",
     "checks": "runtime",
     "hang": "runtime launchers rank",
+    "spawner": "runtime launchers rank",
     "supervisor": "runtime launchers rank checks hang",
 }
 # Files with a word of Horovod's: all of it is behind the base class of launchers.
@@ -68,6 +69,7 @@ OWNERS = {
     "paramiko": "transport/ssh transport/errors.py inventory/ssh_config",
     "requests": "transport", "urllib3": "transport", "zstandard": "sync images/ship",
     "subprocess": "transport/local_link.py hooks/run_hook.py jobs/capsule/git.py images/build/base_image.py "
+    "images/build/wheel_cache.py "
     "inventory/ssh_config/match.py inventory/ssh_config/keywords.py sync/ignore_files.py",
     "socket": "transport inventory/ssh_config/match.py",
     # All but the first three are to ask engine/ instead.
@@ -89,7 +91,8 @@ PURE = {
     "locks": "holder lock_takeover_commands owner ticket ticket_commands tmp_folder",
     "plan": "plan",
     "placement": "host_plan leases offers scope scope_label slot_flags slots", "placement/strategies": "*",
-    "images": "image_format plan requirements steps", "images/build": "layer_commands",
+    "images": "check_rules frameworks image_format image_list plan requirements steps targets",
+    "images/build": "from_commands labels layer_commands wheel_names",
     "images/ship": "resumable_parts", "images/fan_out": "capabilities commands",
     "sync": "codec commands file_errors ignore_rules steps tree wildmatch",
     "jobs": "history job_spec outcome steps", "jobs/capsule": "capsule difference patch", "jobs/log": "rank_logs",

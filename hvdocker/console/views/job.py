@@ -64,14 +64,17 @@ def with_colours(line: str) -> Text:
     return AnsiDecoder().decode_line(sanitized_with_colours(line))
 
 
-def show_summary(console: Console, job: str, placement: Placement, record: JobRecord, restarts_before: int = 0) -> None:
+def show_summary(
+    console: Console, job: str, placement: Placement, record: JobRecord, restarts_before: int = 0, ranks: int = 0
+) -> None:
     """Print how the job (`job` is its id) and every rank ended, as `record` says. `restarts_before` counts the restarts
-    before the last master, which `record` does not include.
+    before the last master, which `record` does not include. `ranks` is the number of ranks, 0 if there are as many as
+    slots.
 
     Remarks (such as dropped hosts) are printed only if the job succeeded, because the error of a failed job already
     contains them."""
     restarts = record.restarts + restarts_before
-    size = f"{pluralize(placement.np, 'rank')} on {pluralize(len(placement.hosts), 'host')}"
+    size = f"{pluralize(ranks or placement.np, 'rank')} on {pluralize(len(placement.hosts), 'host')}"
     style = "good" if record.state == "succeeded" else "what"
     headline = Text(f"{job} {record.state}", style=style)
     again = f", {pluralize(restarts, 'restart')}" if restarts else ""

@@ -40,7 +40,7 @@ def show_end(console: Console, report: RunReport, is_quiet: bool) -> None:
     for name in fetched.clashes if fetched else ():
         console.print(f"differs between hosts, kept as {name}.HOST: {name}")
     if done and done.end and done.end.record:
-        show_summary(console, done.job, done.placement, done.end.record, done.restarts_before)
+        show_summary(console, done.job, done.placement, done.end.record, done.restarts_before, done.np)
     if report.job and not report.may_be_running:
         console.print(_summary(report), style="quiet")
 

@@ -12,6 +12,7 @@ from hvdocker.doctor.judges.finding import bad, error_finding, good, unknown, wa
 from hvdocker.doctor.report import Finding
 from hvdocker.errors import HvdockerError
 from hvdocker.images.plan import plan_image
+from hvdocker.images.targets import from_command
 from hvdocker.inventory.inventory import Inventory
 from hvdocker.locks.holder import Holder
 from hvdocker.names import Maker
@@ -28,7 +29,7 @@ def judge_image(inventory: Inventory, seen: HostSeen, push: str) -> Finding:
                        shlex.join(("docker", "image", "inspect", inventory.image)), push)  # fmt: skip
     if not seen.image.is_ours:
         evidence = [f"it has no label {names.LABEL_IMAGE}: sshd and the rank wrapper are missing"]
-        fix = "build yours FROM doc-hvd:base or doc-hvd:cpu"
+        fix = from_command(inventory.image)
         command = shlex.join(("docker", "image", "inspect", inventory.image))
         return bad("image", f"{inventory.image} is not made for hvdocker", evidence, command, fix)
     return good("image", f"{short(seen.image.content)}, {show_bytes(seen.image.size_bytes)}")

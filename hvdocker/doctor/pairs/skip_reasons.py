@@ -9,6 +9,7 @@ from collections.abc import Mapping, Set
 from hvdocker import names
 from hvdocker.doctor.pairs.pair_results import SkipReason
 from hvdocker.errors import HvdockerError
+from hvdocker.images.targets import build_command, from_command
 from hvdocker.inventory.inventory import Inventory
 from hvdocker.observe.state import ClusterState
 from hvdocker.placement.host_plan import HostPlan
@@ -80,7 +81,7 @@ def _image(inventory: Inventory, state: ClusterState, place: HostPlan, inventory
         return SkipReason("no image", (line,), _build(image) if is_nowhere else _push(inventory_flag))
     if not place.seen.image.is_ours:
         line = f"the image {image} on {name} is not made for hvdocker (no label {names.LABEL_IMAGE})"
-        return SkipReason("other image", (line,), "build yours FROM doc-hvd:base or doc-hvd:cpu")
+        return SkipReason("other image", (line,), from_command(image))
     return None
 
 
@@ -90,7 +91,7 @@ def _push(inventory_flag: str) -> str:
 
 def _build(image: str) -> str:
     if image in names.OWN_IMAGES:
-        return f"hvdocker image build --target {image.partition(':')[2]}"
+        return build_command(image)
     return shlex.join(("docker", "pull", image))
 
 

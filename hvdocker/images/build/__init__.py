@@ -1,7 +1,9 @@
 """Builds hvdocker's own images, and installs a job's requirements on an image as one layer.
 
-`build.py` packs images/doc-hvd as the build context and runs the engine's classic builder. `base_image.py`
-provides the Debian base image. `requirements_layer.py` runs pip in a container of an image and commits the
-result. It uses the scripts and files of `layer_commands.py`, which is pure (no I/O). To add an image target, touch
-images/doc-hvd/Dockerfile.TARGET, `names.OWN_IMAGES`, `DOCKERFILES` in `build.py` and `cli/image.py`.
+`build.py` builds a target: `context.py` packs images/doc-hvd, `builder.py` runs the engine's classic builder and adds
+`labels.py`, and `base_image.py` provides the Debian base image. The controller keeps wheels in `wheel_cache.py`, and
+`wheel_server.py` serves them to the build; `torch_wheel.py` chooses the build of PyTorch. `from_image.py` builds on a
+user's image, with the Dockerfile of `from_commands.py`. `trial.py` and `image_files.py` look into an image.
+`requirements_layer.py` runs pip in a container of an image and commits the result, with the scripts of
+`layer_commands.py`. To add an image target, see images/.
 """

@@ -1,70 +1,80 @@
-"""Builds hvdocker's own images (`doc-hvd:TARGET`) through an engine's API, with the classic builder, which every engine
-has."""
+"""Builds hvdocker's own images (`doc-hvd:TARGET`) through an engine's API."""
 
 from __future__ import annotations
 
-import io
 import os
-import tarfile
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import IO
 
 from docker import APIClient
 
-from hvdocker import assets
 from hvdocker.errors import HvdockerError, UsageProblem
 from hvdocker.images.build.base_image import ensure_base_image
+from hvdocker.images.build.builder import EngineBuild, run_build, tag_with_labels
+from hvdocker.images.build.context import build_context, site_ca_bundle
+from hvdocker.images.build.labels import image_labels
+from hvdocker.images.build.torch_wheel import TorchChoice, choose_torch, lock_pins
+from hvdocker.images.build.trial import find_frameworks
+from hvdocker.images.build.wheel_cache import WheelCache, user_wheel_cache
+from hvdocker.images.build.wheel_server import served_wheels
+from hvdocker.images.targets import ImageTarget, build_command, find_target
 
 Say = Callable[[str], None]
 SUITE = "bookworm"
-# The gpu target copies its programs from doc-hvd:base. It has a Dockerfile of its own because the classic
-# builder runs every stage above a target, so it would build the cpu image too. doc-hvd:base is not its base
-# image, because after a change of the programs all layers above them (4.6 GB) would be sent again.
-DOCKERFILES = {"gpu": "Dockerfile.gpu"}
 GPU_ARCHITECTURE = "amd64"
 CUDA_IMAGE_REQUIREMENTS = "requirements-gpu-cuda12.txt"
-_CA_VARIABLES = ("PIP_CERT", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
+# NCCL loads InfiniBand's libraries by name on hosts that have such cards.
+INFINIBAND_PACKAGES = "ibverbs-providers libibverbs1 librdmacm1"
+# The interpreter of our own images.
+PYTHON = "/usr/bin/python3"
+# How the SDK names the address of an engine behind a local socket.
+_LOCAL_SOCKET = "http+docker://"
 
 
 @dataclass(frozen=True)
 class BuildOptions:
     """What to build, and from what.
 
-    `target` is base, cpu or gpu. `ca_bundle` has the site's CA certificates. `wheelhouse` is a folder of
+    `target` is a short name of targets.py. `ca_bundle` has the site's CA certificates. `wheelhouse` is a folder of
     preferred wheels. `base` replaces the Debian base image. `cuda_image` is an image with NVIDIA's toolkit for
-    CUDA 12; without it, the gpu target is compiled with CUDA 11.8, the toolkit of Debian 12."""
+    CUDA 12; without it, the gpu target is compiled with CUDA 11.8, the toolkit of Debian 12. `torch_index`
+    is a package index with CPU builds of PyTorch. `is_here` says that the engine runs on the controller, so that the
+    build can take wheels from the controller's cache. `environ` are the controller's variables."""
 
     target: str = "cpu"
     ca_bundle: Path | None = None
     wheelhouse: Path | None = None
     base: str | None = None
     cuda_image: str | None = None
+    torch_index: str | None = None
+    is_here: bool = False
+    environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
 
-
-def site_ca_bundle(environ: Mapping[str, str]) -> Path | None:
-    """Return the CA bundle that a variable of pip, OpenSSL, requests or curl in `environ` names, for example PIP_CERT.
-
-    Return None if no variable names an existing file."""
-    for variable in _CA_VARIABLES:
-        path = Path(environ.get(variable, ""))
-        if environ.get(variable) and path.is_file():
-            return path
-    return None
+    @property
+    def wheels(self) -> tuple[Path, ...]:
+        """The wheels of `wheelhouse`. Raise UsageProblem if that is not a folder."""
+        if self.wheelhouse is None:
+            return ()
+        if not self.wheelhouse.is_dir():
+            raise UsageProblem(f"the wheelhouse {self.wheelhouse} is not a folder")
+        return tuple(sorted(self.wheelhouse.glob("*.whl")))
 
 
 def build_image(engine: APIClient, options: BuildOptions, say: Say) -> str:
     """Build `options.target` and the images that it is based on. Return its tag, such as `doc-hvd:cpu`.
 
     `say` receives the output of the build line by line. Raise HvdockerError if the build fails."""
-    if options.target == "gpu":
+    target = find_target(options.target)
+    if target.tag == "doc-hvd:gpu":
         _check_cpu_architecture(engine)
     base = options.base or ensure_base_image(engine, SUITE, say)
-    if options.target in DOCKERFILES:
+    if target.needs_base:
         # If doc-hvd:base is up to date, the builder takes every step from its cache.
-        _build(engine, replace(options, target="base"), base, say)
-    return _build(engine, options, base, say)
+        _build(engine, find_target("base"), options, base, say)
+    return _build(engine, target, options, base, say)
 
 
 def _check_cpu_architecture(engine: APIClient) -> None:
@@ -80,95 +90,71 @@ def _check_cpu_architecture(engine: APIClient) -> None:
         )
 
 
-def _build(engine: APIClient, options: BuildOptions, base: str, say: Say) -> str:
-    tag = f"doc-hvd:{options.target}"
-    say(f"building {tag} from {base}")
-    with _build_context(options) as context:
-        output = engine.build(
-            fileobj=context,
-            custom_context=True,
-            dockerfile=DOCKERFILES.get(options.target, "Dockerfile"),
-            tag=tag,
-            target=options.target,
-            rm=True,
-            forcerm=True,
-            network_mode="host",
-            buildargs=_arguments(options, base),
-            decode=True,
-            timeout=3600,
+def _build(engine: APIClient, target: ImageTarget, options: BuildOptions, base: str, say: Say) -> str:
+    say(f"building {target.tag} from {base}")
+    cache = user_wheel_cache(str(engine.version()["Arch"]), options.environ)
+    choice = choose_torch(target, options.wheels, cache, options.torch_index, say)
+    is_here = options.is_here and str(engine.base_url).startswith(_LOCAL_SOCKET)
+    options = replace(options, is_here=is_here)
+    with (
+        _wheels(choice, cache, options, say) as (hosts, wheels),
+        _context(options, wheels) as context,
+    ):
+        arguments = _arguments(target, choice, options, base)
+        build = EngineBuild(
+            target.tag, build_command(target.tag), context, target.dockerfile, target.stage, arguments, hosts
         )
-        _follow_build(output, tag, say)
-    return tag
+        image = run_build(engine, build, say)
+    found = find_frameworks(engine, image, PYTHON)
+    versions = found.versions if found and target.framework else {}
+    tag_with_labels(engine, image, target.tag, image_labels(target.launcher, versions))
+    say(f"{target.tag} has {', '.join(f'{name} {version}' for name, version in versions.items()) or 'no framework'}")
+    return target.tag
 
 
-def _arguments(options: BuildOptions, base: str) -> dict[str, str]:
+def _context(options: BuildOptions, wheels: Sequence[Path]) -> IO[bytes]:
+    return build_context(options.ca_bundle or site_ca_bundle(options.environ), wheels)
+
+
+@contextmanager
+def _wheels(
+    choice: TorchChoice, cache: WheelCache, options: BuildOptions, say: Say
+) -> Iterator[tuple[dict[str, str], list[Path]]]:
+    """Yield how the build gets wheels: host names of the controller's wheel server, and wheels for the build context.
+
+    On another machine's engine the build cannot reach the controller. Then only a CPU build of PyTorch, which that
+    machine may not find, goes into the context, and pip downloads the rest there."""
+    own = list(options.wheels)
+    if not options.is_here:
+        yield {}, [*own, *([choice.wheel] if choice.wheel else [])]
+        return
+    pins = [] if options.cuda_image else lock_pins(choice.requirements)
+
+    def fetch() -> list[str]:
+        return sorted(cache.fetch(pins, lambda line: _suppressed(say, line)))
+
+    with served_wheels(cache.root, fetch) as hosts:
+        yield hosts if pins else {}, own
+
+
+def _suppressed(say: Say, line: str) -> None:
+    """Pass a line on. `say` raises after Ctrl-C; that is the business of the thread that follows the build."""
+    try:
+        say(line)
+    except HvdockerError:
+        return
+
+
+def _arguments(target: ImageTarget, choice: TorchChoice, options: BuildOptions, base: str) -> dict[str, str]:
     """Return the build arguments (`ARG`) for the Dockerfile of the target. `base` is the tag of the Debian base image.
 
     `options.cuda_image` does not become the base image: a build stage copies its /usr/local/cuda. So Debian, Python
     and the wheels stay the same, and hosts get one more layer instead of another system."""
-    if options.target != "gpu":
+    if target.framework == "torch":
+        packages = INFINIBAND_PACKAGES if target.hardware == "cuda" else ""
+        return {"BASE": base, "REQUIREMENTS": choice.requirements[0], "PACKAGES": packages}
+    if target.tag != "doc-hvd:gpu":
         return {"BASE": base}
     if options.cuda_image:
         return {"BASE": base, "TOOLKIT": options.cuda_image, "REQUIREMENTS": CUDA_IMAGE_REQUIREMENTS}
     return {"BASE": base, "TOOLKIT": base}
-
-
-def _follow_build(output: Iterator[dict[str, object]], tag: str, say: Say) -> None:
-    """Pass each line of the build of the image `tag` to `say`. If the build fails, raise HvdockerError with its last
-    lines. `output` are the engine's messages about the build."""
-    last: deque[str] = deque(maxlen=15)
-    for message in output:
-        text = str(message.get("stream") or message.get("status") or "").rstrip()
-        for line in text.splitlines():
-            if line.strip():
-                last.append(line)
-                say(line)
-        if "error" in message:
-            raise HvdockerError(
-                f"building {tag} failed: {message['error']}",
-                command=f"hvdocker image build --target {tag.partition(':')[2]}",
-                lines=list(last)[-10:],
-                fix="the lines above are the build's own; a site with its own CA needs --ca-bundle FILE",
-            )
-
-
-def _build_context(options: BuildOptions) -> io.BufferedRandom:
-    """Return a tar of the build context in a temporary file: images/doc-hvd, the package hvdocker.protocol for
-    the programs in lib/, the CA bundle, the wheels."""
-    import tempfile
-
-    spool: io.BufferedRandom = tempfile.TemporaryFile()  # noqa: SIM115  # the caller closes it
-    with tarfile.open(fileobj=spool, mode="w") as tar:
-        tar.add(assets.image_dir(), arcname=".", filter=_normalized)
-        _add_bytes(tar, "lib/hvdocker/__init__.py", b"")
-        tar.add(assets.protocol_dir(), arcname="lib/hvdocker/protocol", filter=_normalized)
-        ca = options.ca_bundle or site_ca_bundle(os.environ)
-        _add_bytes(tar, "site-ca.crt", ca.read_bytes() if ca else b"")
-        _add_bytes(tar, "wheelhouse/.keep", b"")
-        if options.wheelhouse:
-            if not options.wheelhouse.is_dir():
-                raise UsageProblem(f"the wheelhouse {options.wheelhouse} is not a folder")
-            for wheel in sorted(options.wheelhouse.glob("*.whl")):
-                tar.add(wheel, arcname=f"wheelhouse/{wheel.name}", filter=_normalized)
-    spool.seek(0)
-    return spool
-
-
-def _normalized(info: tarfile.TarInfo) -> tarfile.TarInfo | None:
-    """Return the tar entry without owner and time, or None for a bytecode cache, which is left out.
-
-    So the build context is byte for byte equal on every machine, and the builder's cache finds the layers."""
-    if "__pycache__" in info.name:
-        return None
-    info.uid = info.gid = 0
-    info.uname = info.gname = ""
-    info.mtime = 0
-    info.mode = 0o755 if info.isdir() or info.mode & 0o100 else 0o644
-    return info
-
-
-def _add_bytes(tar: tarfile.TarFile, name: str, data: bytes) -> None:
-    info = tarfile.TarInfo(name)
-    info.size = len(data)
-    info.mode = 0o644
-    tar.addfile(info, io.BytesIO(data))

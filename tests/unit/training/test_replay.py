@@ -35,6 +35,7 @@ def test_the_same_is_asked_for() -> None:
         script="/tmp/then/train.py",
         rest=("--epochs", "3"),
         np=3,
+        launcher="horovod",
         workdir=SOURCE,
         secrets=("TOKEN", "KEY=@/home/ada/key"),
         is_detached=True,

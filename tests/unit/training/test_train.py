@@ -52,6 +52,25 @@ def test_a_requests_placement(request_: dict[str, object], placement: Placement)
     assert placed(**request_) == placement
 
 
+@pytest.mark.parametrize(
+    ("request_", "placement"),
+    [
+        ({"np": 40}, Placement((Share("a", 2), Share("b", 4)))),
+        ({"np": 3}, Placement((Share("b", 3),))),
+        ({"np": 40, "hosts": "a:1,b:2"}, Placement((Share("a", 1), Share("b", 2)))),
+    ],
+)
+def test_a_pool_takes_the_slots_that_are_free(request_: dict[str, object], placement: Placement) -> None:
+    assert placed(launcher="each", **request_) == placement
+
+
+def test_a_pool_needs_one_slot() -> None:
+    job = master("train-abcd", '{"a":2,"b":4}')
+    busy = state_of(host_with_worker(LAB, "a", containers=(job,)), host_with_worker(LAB, "b"))
+    with pytest.raises(NotEnoughSlots, match="1 wanted, 0 free"):
+        placed(busy, launcher="each", np=40)
+
+
 def test_one_host_under_two_names_is_refused() -> None:
     with pytest.raises(UsageProblem, match="twice"):
         placed(hosts="a:1,10.0.0.11:1")

@@ -58,6 +58,32 @@ def test_the_whole_plan() -> None:
     ))  # fmt: skip
 
 
+def test_the_plan_says_which_launcher_and_why_unless_it_is_the_default() -> None:
+    chosen = replace(JOB, launcher=JobLauncher("torch"), launcher_reason="the image's label")
+    for job, text in (
+        (JOB, ""),
+        (replace(JOB, launcher_reason="default"), ""),
+        (chosen, ", launcher torch (the image's label)"),
+    ):
+        (step,) = [step for step in plan_train(LAB, PLACED, MAKER, job, None).steps if isinstance(step, CreateMaster)]
+        assert step.describe().startswith(f"create hvdocker-lab-train-abcd from doc-hvd:cpu{text}: horovodrun -np 4")
+
+
+def test_the_masters_labels_name_launcher_ports_and_a_pools_ranks() -> None:
+    def labels(job: JobSpec) -> dict[str, str]:
+        found = master_spec(LAB, PLACED["a"], MAKER, job).labels
+        return {
+            name: found[f"hvdocker.{name}"]
+            for name in ("launcher", "masterport", "ranks")
+            if f"hvdocker.{name}" in found
+        }
+
+    assert labels(JOB) == {"launcher": "horovod", "masterport": "29500:4"}
+    pool = replace(JOB, launcher=JobLauncher("each"), np=40, master_port=29510)
+    assert labels(pool) == {"launcher": "each", "masterport": "29510:4", "ranks": "40"}
+    assert json.loads(pool.for_host("b"))["np"] == 40
+
+
 def test_every_host_has_the_capsule_before_the_master() -> None:
     capsule = replace(CAPSULE, env={"SEED": "7", "API_KEY": "***"}, env_from_caller=("SEED", "API_KEY"))
     plan = plan_train(LAB, PLACED, MAKER, JOB, None, capsule=CapsuleFiles(capsule, b"patch"))

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from hvdocker.training.script_imports import MOST_FILES, frameworks_imported, start_file
+from hvdocker.training.inputs.script_imports import MOST_FILES, frameworks_imported, start_file
 
 SEARCHED = ("torch", "tensorflow", "jax", "horovod")
 

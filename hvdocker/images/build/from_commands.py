@@ -1,0 +1,77 @@
+"""The Dockerfile that adds to a user's image what a worker needs, and the name of the result. Pure."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from hvdocker import names
+
+# The image of `--from` becomes hvdocker/NAME:TAG.
+PREFIX = "hvdocker/"
+FOLDER = "/opt/hvdocker-build"
+DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+OUR_FOLDER = "/opt/hvdocker/bin"
+
+
+def from_tag(image: str) -> str:
+    """Return the default name of the image that is made from the user's `image`: `hvdocker/` and its name without the
+    registry. `registry.lan:5000/team/train:7` becomes `hvdocker/team/train:7`.
+
+    A digest (`name@sha256:…`) or an image id becomes a tag of twelve characters."""
+    name, _, digest = image.partition("@")
+    first, slash, rest = name.partition("/")
+    if slash and (first == "localhost" or "." in first or ":" in first):
+        name = rest
+    path, colon, tag = name.rpartition(":")
+    if not colon or "/" in tag:
+        path, tag = name, ""
+    if path == "sha256":
+        path, tag = "image", tag[:12]
+    return f"{PREFIX}{path.removeprefix(PREFIX)}:{digest.rpartition(':')[2][:12] or tag or 'latest'}"
+
+
+def from_dockerfile(image: str, config: Mapping[str, Any], has_bash: bool) -> str:
+    """Return the Dockerfile that builds on `image`. `config` are the settings of the image, from the engine's JSON.
+
+    The system's packages are a layer below our programs, so that a new hvdocker sends a small layer only. The user
+    and the PATH of the image stay. Ours comes first on the PATH, because launchers have to find our `ssh`. A health
+    check and a stop signal of the image are for its own program, not for a worker."""
+    shell = names.IMAGE_COMMAND if has_bash else ("/bin/sh",)
+    path = _path(config)
+    lines = [
+        f"FROM {image}",
+        "USER 0",
+        f"COPY from/prepare-os from/choose-python site-ca.crt {FOLDER}/",
+        _run("prepare-os"),
+        "COPY lib /opt/hvdocker/lib",
+        f"COPY bin {OUR_FOLDER}",
+        f"COPY wheelhouse {FOLDER}/wheelhouse",
+        f"COPY stacks {FOLDER}/stacks",
+        f"COPY from/prepare-programs {FOLDER}/",
+        _run("prepare-programs"),
+        f"ENV PATH={_quoted(path if path.split(':')[0] == OUR_FOLDER else f'{OUR_FOLDER}:{path}')}",
+        f"WORKDIR {names.CODE_MOUNT}",
+        f"USER {config.get('User') or '0'}",
+        f"ENTRYPOINT {json.dumps(names.IMAGE_ENTRYPOINT)}",
+        f"CMD {json.dumps(shell)}",
+        *(["HEALTHCHECK NONE"] if config.get("Healthcheck") else []),
+        *(["STOPSIGNAL SIGTERM"] if config.get("StopSignal") else []),
+    ]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _run(program: str) -> str:
+    # As a list: the image may set a SHELL that is not one.
+    return f"RUN {json.dumps(['/bin/sh', f'{FOLDER}/{program}'])}"
+
+
+def _path(config: Mapping[str, Any]) -> str:
+    pairs = (entry.partition("=") for entry in config.get("Env") or ())
+    return next((value for name, _, value in pairs if name == "PATH" and value), DEFAULT_PATH)
+
+
+def _quoted(value: str) -> str:
+    return '"' + re.sub(r'([\\"$])', r"\\\1", value) + '"'

@@ -1,0 +1,19 @@
+"""The labels of images that hvdocker makes. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from hvdocker import names
+from hvdocker.images.frameworks import frameworks_text
+from hvdocker.protocol.format import FORMAT
+
+
+def image_labels(launcher: str, frameworks: Mapping[str, str]) -> dict[str, str]:
+    """Return the labels of an image with these frameworks. `launcher` is the launcher of jobs that name none."""
+    return {
+        names.LABEL_IMAGE: "1",
+        names.LABEL_FORMAT: str(FORMAT),
+        names.LABEL_LAUNCHER: launcher,
+        names.LABEL_FRAMEWORKS: frameworks_text(frameworks),
+    }

@@ -1,0 +1,55 @@
+"""Chooses between PyTorch's CPU build and its ordinary wheel, for the target torch-cpu."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from hvdocker import assets
+from hvdocker.images.build.wheel_cache import Say, WheelCache
+from hvdocker.images.build.wheel_names import Pin, parse_pins, wheels_of
+from hvdocker.images.targets import TORCH_CPU_REQUIREMENTS, ImageTarget, find_target
+
+
+@dataclass(frozen=True)
+class TorchChoice:
+    """The lock files to install, and the wheel of the CPU build if the controller's cache has it."""
+
+    requirements: tuple[str, ...]
+    wheel: Path | None = None
+
+
+def lock_pins(files: Sequence[str]) -> tuple[Pin, ...]:
+    """Return the pinned packages of the lock files (names in images/doc-hvd)."""
+    texts = ((assets.image_dir() / name).read_text(encoding="utf-8") for name in files)
+    return tuple(pin for text in texts for pin in parse_pins(text))
+
+
+def choose_torch(
+    target: ImageTarget, wheelhouse: Sequence[Path], cache: WheelCache, torch_index: str | None, say: Say
+) -> TorchChoice:
+    """Return what to install for the target. Other targets than torch-cpu have no choice.
+
+    A CPU build is looked for in `wheelhouse` (the wheels of --wheelhouse), then in the index `torch_index`, or else
+    wherever the controller's pip is configured to look. Without one, the image gets the ordinary wheel. `say` receives
+    a line that says which was taken."""
+    if TORCH_CPU_REQUIREMENTS not in target.requirements:
+        return TorchChoice(target.requirements)
+    pin = next(pin for pin in lock_pins(target.requirements) if pin.name == "torch")
+    if wheels_of([pin], [wheel.name for wheel in wheelhouse], cache.architecture):
+        say(f"{target.name} takes PyTorch's CPU build {pin.version} of the wheelhouse")
+        return TorchChoice(target.requirements)
+    for name in cache.fetch([pin], say, torch_index):
+        say(f"{target.name} takes PyTorch's CPU build {pin.version}, which {_origin(torch_index)}")
+        return TorchChoice(target.requirements, cache.root / name)
+    ordinary = find_target("torch").requirements
+    say(
+        f"{target.name} takes PyTorch's ordinary wheel, with CUDA (several GB): no CPU build {pin.version} is in "
+        f"{'the index of --torch-index' if torch_index else 'a folder or index that pip here is configured for'}"
+    )
+    return TorchChoice(ordinary)
+
+
+def _origin(torch_index: str | None) -> str:
+    return "the index of --torch-index has" if torch_index else "pip on this machine finds"

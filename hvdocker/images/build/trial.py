@@ -1,0 +1,72 @@
+"""Runs a program in a container of an image without rights and without a network, to find out what is in the image."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from docker import APIClient
+
+from hvdocker import assets
+from hvdocker.images.frameworks import FRAMEWORKS, OTHER_NAMES, FrameworksFound, PythonFound
+
+# Ranks run as the SSH user. What a user without any rights can read, they can.
+NOBODY = "65534:65534"
+_TIMEOUT_S = 120
+
+
+def find_frameworks(engine: APIClient, image: str, python: str) -> FrameworksFound | None:
+    """Find out which frameworks the interpreters on the image's PATH have. `python` is an interpreter in the image
+    that runs the search. Return None if it does not run."""
+    script = (assets.image_dir() / "build" / "find-frameworks").read_text(encoding="utf-8")
+    code, text = run_in_image(engine, image, (python, "-I", "-c", script, *FRAMEWORKS, *OTHER_NAMES))
+    try:
+        return _read_answer(json.loads(text)) if code == 0 else None
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def _read_answer(answer: Mapping[str, Any]) -> FrameworksFound:
+    """Read the JSON that find-frameworks prints. The first interpreter that has a framework decides its version."""
+    found: dict[str, str] = {}
+    for python in answer["pythons"]:
+        for name, version in python["packages"].items():
+            found.setdefault(OTHER_NAMES.get(name, name), version)
+    if answer["openmpi"]:
+        found.setdefault("openmpi", answer["openmpi"])
+    pythons = tuple(PythonFound(python["path"], python["version"]) for python in answer["pythons"])
+    return FrameworksFound({name: found[name] for name in FRAMEWORKS if name in found}, pythons, (*answer["closed"],))
+
+
+def run_in_image(engine: APIClient, image: str, words: Sequence[str]) -> tuple[int, str]:
+    """Run a program in a new container of the image, and return its exit code and its standard output.
+
+    The code is 127 if the engine cannot start it."""
+    from docker.errors import APIError
+
+    config = engine.create_host_config(network_mode="none", cap_drop=["ALL"], security_opt=["no-new-privileges"])
+    with trial_container(engine, image, words, user=NOBODY, host_config=config) as container:
+        try:
+            engine.start(container)
+        except APIError:
+            return 127, ""
+        code = engine.wait(container, timeout=_TIMEOUT_S)["StatusCode"]
+        return code, engine.logs(container, stdout=True, stderr=False).decode("utf-8", "replace")
+
+
+@contextmanager
+def trial_container(engine: APIClient, image: str, words: Sequence[str], **settings: Any) -> Iterator[str]:
+    """Yield the id of a container of the image that was created but not started; it is removed at the end.
+
+    `settings` are those of Docker's SDK, hence `Any`."""
+    from docker.errors import APIError
+
+    made = engine.create_container(image, entrypoint=list(words[:1]), command=list(words[1:]), **settings)["Id"]
+    try:
+        yield made
+    finally:
+        with contextlib.suppress(APIError):
+            engine.remove_container(made, force=True, v=True)

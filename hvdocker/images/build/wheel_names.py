@@ -1,0 +1,55 @@
+"""Names of wheels, and the pinned versions of a lock file. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+# The newest C library that a wheel may need is that of Debian 12.
+_GLIBC_MINOR = 36
+_OLDEST_MANYLINUX_MINOR = 5
+# Go's names of CPU architectures, and those of wheels.
+WHEEL_ARCHITECTURES = {"amd64": "x86_64", "arm64": "aarch64", "386": "i686"}
+_PIN = re.compile(r"(?P<name>[A-Za-z0-9][\w.-]*)={2,3}(?P<version>[^\s;]+)")
+
+
+@dataclass(frozen=True)
+class Pin:
+    """A package of a lock file in one exact version. `line` is its whole line, with a condition such as
+    `platform_machine == "x86_64"`."""
+
+    name: str
+    version: str
+    line: str
+
+    def is_in(self, wheel: str) -> bool:
+        """Whether the file name `wheel` is a wheel of this package in this version."""
+        name, version, *_ = [*wheel.split("-"), "", ""]
+        return wheel.endswith(".whl") and _normal(name) == self.name and version == self.version
+
+
+def parse_pins(text: str) -> tuple[Pin, ...]:
+    """Return the pinned packages of a lock file, in its order."""
+    found = ((line.strip(), _PIN.match(line.strip())) for line in text.splitlines())
+    return tuple(Pin(_normal(match["name"]), match["version"], line) for line, match in found if match)
+
+
+def wheels_of(pins: Iterable[Pin], wheels: Iterable[str], architecture: str) -> dict[str, Pin]:
+    """Return those of the file names `wheels` that an engine of this architecture (`amd64`) can install for the pins,
+    each with its pin."""
+    machine = WHEEL_ARCHITECTURES.get(architecture, architecture)
+    fitting = [name for name in wheels if name.endswith(("-any.whl", f"_{machine}.whl"))]
+    return {name: pin for pin in pins for name in fitting if pin.is_in(name)}
+
+
+def platforms(architecture: str) -> tuple[str, ...]:
+    """Return the platform names of wheels that run on Debian 12 and this architecture (`amd64`), the best first."""
+    machine = WHEEL_ARCHITECTURES.get(architecture, architecture)
+    modern = [f"manylinux_2_{minor}_{machine}" for minor in range(_GLIBC_MINOR, _OLDEST_MANYLINUX_MINOR - 1, -1)]
+    return (*modern, f"manylinux2014_{machine}", f"manylinux2010_{machine}", f"manylinux1_{machine}",
+            f"linux_{machine}")  # fmt: skip
+
+
+def _normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()

@@ -1,0 +1,78 @@
+"""Which frameworks an image has, and which launchers it can serve with them. Pure.
+
+The label `hvdocker.frameworks` has them as text: `torch=2.13.0+cpu,numpy=2.4.6`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+# In the order of the label. `openmpi` is a program (mpirun) or the package of that name.
+FRAMEWORKS = (
+    "tensorflow", "keras", "horovod", "torch", "lightning", "accelerate", "jax", "mpi4py", "openmpi", "numpy",
+)  # fmt: skip
+# Packages that install a framework under another name.
+OTHER_NAMES = {
+    "tensorflow-cpu": "tensorflow",
+    "tensorflow-rocm": "tensorflow",
+    "intel-tensorflow": "tensorflow",
+    "pytorch-lightning": "lightning",
+}
+# The framework that each launcher needs in the image; `each` needs none.
+LAUNCHER_NEEDS = {
+    "horovod": "horovod",
+    "torch": "torch",
+    "torchrun": "torch",
+    "tensorflow": "tensorflow",
+    "jax": "jax",
+    "mpi": "openmpi",
+    "each": "",
+}
+# The default launcher of our own TensorFlow images.
+TENSORFLOW_LAUNCHER = "horovod"
+# The launcher of jobs that name none, by the first framework of this table that the image has.
+_DEFAULT_LAUNCHERS = {
+    "torch": "torch",
+    "horovod": "horovod",
+    "tensorflow": "tensorflow",
+    "jax": "jax",
+    "mpi4py": "mpi",
+}
+
+
+@dataclass(frozen=True)
+class PythonFound:
+    """A Python interpreter on the PATH of an image."""
+
+    path: str
+    version: str
+
+
+@dataclass(frozen=True)
+class FrameworksFound:
+    """What a trial container found: versions of frameworks by name, the interpreters in the order of the PATH, and
+    folders of the PATH that ranks may not enter."""
+
+    versions: Mapping[str, str]
+    pythons: tuple[PythonFound, ...] = ()
+    closed: tuple[str, ...] = ()
+
+
+def frameworks_text(found: Mapping[str, str]) -> str:
+    """Return the text of the label for frameworks and their versions."""
+    return ",".join(f"{name}={found[name]}" for name in FRAMEWORKS if name in found)
+
+
+def parse_frameworks(text: str) -> dict[str, str]:
+    """Return the versions of frameworks by name, from the text of the label."""
+    pairs = (entry.partition("=") for entry in text.split(",") if entry)
+    return {name: version for name, _, version in pairs}
+
+
+def default_launcher(found: Mapping[str, str]) -> str:
+    return next((launcher for name, launcher in _DEFAULT_LAUNCHERS.items() if name in found), "each")
+
+
+def launchers_served(found: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the launchers that an image with these frameworks can serve."""
+    return tuple(launcher for launcher, needed in LAUNCHER_NEEDS.items() if not needed or needed in found)

@@ -1,0 +1,83 @@
+"""The images of a cluster's engines, and which of them differ. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hvdocker import names
+from hvdocker.errors import HvdockerError
+
+
+@dataclass(frozen=True)
+class ImageEntry:
+    """An image on one engine. `host` is the name of the host, or `here`. `content` is a hash that is equal on all
+    engines; `id` is valid on this engine only. `created` is in Unix seconds."""
+
+    host: str
+    name: str
+    id: str
+    content: str
+    size_bytes: int
+    created: int
+    labels: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class ImageList:
+    """The answer of `image ls`. `cluster_image` is the image of the inventory, empty without one. `hosts` are all
+    engines that answered, in order. `errors` are those of hosts that did not."""
+
+    entries: tuple[ImageEntry, ...]
+    hosts: tuple[str, ...]
+    cluster_image: str = ""
+    errors: tuple[HvdockerError, ...] = ()
+
+    @property
+    def differing(self) -> frozenset[tuple[str, str]]:
+        """The host and the name of each image whose content is not that of most engines that have an image of this
+        name. In a tie the first engine decides."""
+        by_name: dict[str, list[ImageEntry]] = {}
+        for entry in self.entries:
+            by_name.setdefault(entry.name, []).append(entry)
+        usual = {
+            name: Counter(entry.content for entry in entries).most_common(1)[0][0] for name, entries in by_name.items()
+        }
+        return frozenset((entry.host, entry.name) for entry in self.entries if entry.content != usual[entry.name])
+
+    @property
+    def lacking(self) -> tuple[str, ...]:
+        """The engines that lack the cluster's image."""
+        having = {entry.host for entry in self.entries if entry.name == self.cluster_image}
+        return tuple(host for host in self.hosts if host not in having) if self.cluster_image else ()
+
+    def as_json(self) -> dict[str, Any]:
+        differing = self.differing
+        return {
+            "cluster_image": self.cluster_image or None,
+            "images": [
+                {
+                    "host": entry.host,
+                    "name": entry.name,
+                    "id": entry.id,
+                    "content": entry.content,
+                    "size_bytes": entry.size_bytes,
+                    "created": entry.created,
+                    "launcher": entry.labels.get(names.LABEL_LAUNCHER),
+                    "format": entry.labels.get(names.LABEL_FORMAT),
+                    "frameworks": entry.labels.get(names.LABEL_FRAMEWORKS),
+                    "differs": (entry.host, entry.name) in differing,
+                }
+                for entry in self.entries
+            ],
+            "lacking": list(self.lacking),
+            "errors": [{"host": error.host, "what": error.what} for error in self.errors],
+        }
+
+
+def is_listed(image_names: Iterable[str], labels: Mapping[str, str], cluster_image: str) -> bool:
+    """Whether `image ls` shows an image with these names and labels: images of ours, and the cluster's."""
+    is_ours = names.LABEL_IMAGE in labels or names.LABEL_REQUIREMENTS in labels
+    return is_ours or any(name == cluster_image or name.startswith(names.OWN_IMAGE_PREFIXES) for name in image_names)
