@@ -10,7 +10,7 @@ N ?= 3
 # Labs side by side: hosts' tests wait more than they compute.
 LABS ?= 2
 
-.PHONY: help demo test unit cluster training thorough chaos heavy scale lint format schema lab lab-down bench clean engine images gpu-image wheel venv
+.PHONY: help demo test unit cluster training thorough chaos heavy scale lint format schema lab lab-down bench clean engine images gpu-image data wheel venv
 .DEFAULT_GOAL := help
 
 help: ## This list
@@ -19,7 +19,7 @@ help: ## This list
 demo: engine $(VENV)/.examples ## Train MNIST on two workers of this machine's own engine
 	@PATH="$(CURDIR)/$(BIN):$$PATH" tests/setup/demo.sh
 
-test: lint unit engine images wheel ## Unit, cluster and training tests; fails if one is skipped or deselected
+test: lint unit engine images data wheel ## Unit, cluster and training tests; fails if one is skipped or deselected
 	@echo "test: the cluster's tests, through the installed CLI against real hosts"
 	@HVDOCKER_STRICT=1 HVDOCKER_BIN=$(CURDIR)/$(WHEEL_BIN)/hvdocker $(BIN)/python -m pytest $(SIDE_BY_SIDE) tests/cluster
 
@@ -32,12 +32,12 @@ cluster: engine images wheel ## Tests of the installed CLI against real hosts
 	@HVDOCKER_STRICT=1 HVDOCKER_BIN=$(CURDIR)/$(WHEEL_BIN)/hvdocker $(BIN)/python -m pytest $(SIDE_BY_SIDE) \
 		$(filter-out $(wildcard tests/cluster/test_training*.py),$(wildcard tests/cluster/test_*.py))
 
-training: engine images wheel ## Real Horovod training on real hosts
+training: engine images data wheel ## Real Horovod training on real hosts
 	@echo "training: Horovod and TensorFlow over two real hosts"
 	@HVDOCKER_STRICT=1 HVDOCKER_BIN=$(CURDIR)/$(WHEEL_BIN)/hvdocker $(BIN)/python -m pytest $(SIDE_BY_SIDE) \
 		$(wildcard tests/cluster/test_training*.py)
 
-thorough: engine images wheel ## More tests of clusters and training, not part of test: heads that are lost, the queue, GPUs, images from host to host
+thorough: engine images data wheel ## More tests of clusters and training, not part of test: heads that are lost, the queue, GPUs, images from host to host
 	@echo "thorough: what would take test past its time"
 	@HVDOCKER_STRICT=1 HVDOCKER_BIN=$(CURDIR)/$(WHEEL_BIN)/hvdocker $(BIN)/python -m pytest $(SIDE_BY_SIDE) tests/thorough
 
@@ -88,6 +88,9 @@ engine:
 
 images: engine $(VENV)/.ready
 	@PATH="$(CURDIR)/$(BIN):$$PATH" tests/setup/images.sh
+
+data:
+	@PYTHON="$(PYTHON)" tests/setup/data.sh
 
 wheel: $(WHEEL_BIN)/.ready
 

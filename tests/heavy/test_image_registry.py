@@ -7,54 +7,20 @@ import pytest
 from tests.cluster.cli import Cli
 from tests.cluster.images import image_ids, remove_all_images
 from tests.cluster.lab import Lab, LabHost
-from tests.cluster.lab.spec import PREFIX
-from tests.cluster.lab.wait import until
 from tests.cluster.lab_cluster import SMALL_IMAGE, LabCluster
+from tests.cluster.registry import LOGIN, PASSWORD, PULLER, environment, registry
 
-PASSWORD = "shibboleth-7Q"
-LOGIN = {"HVDOCKER_REGISTRY_USER": "trainer", "HVDOCKER_REGISTRY_PASSWORD": PASSWORD}
-# Plain HTTP on the lab's own network; the first engine also stands for this machine's, over TCP.
-PLAIN = f'"insecure-registries": ["{PREFIX}0/24"]'
-SERVER = f'{{{PLAIN}, "hosts": ["unix:///var/run/docker.sock", "tcp://0.0.0.0:2375"]}}'
+__all__ = ["registry"]  # a fixture
+
 OWN = "own:1"
-CONFIG = """\
-version: 0.1
-storage: {filesystem: {rootdirectory: /run/registry}}
-http: {addr: ":5000"}
-auth: {htpasswd: {realm: lab, path: /run/registry.passwd}}
-"""
-
-
-@pytest.fixture
-def registry(special: Callable[..., LabHost]) -> Iterator[LabHost]:
-    """A host that runs the registry, and whose engine is the controller's."""
-    host = special("registry", engine=SERVER)
-    host.load(SMALL_IMAGE)
-    # bcrypt, cost 4, of the password above.
-    host.exec(["sh", "-c", 'printf %s "$1" > /run/registry.yml', "sh", CONFIG])
-    host.exec(["sh", "-c", 'printf "trainer:%s\\n" "$1" > /run/registry.passwd', "sh", bcrypt_of(PASSWORD)])
-    host.spawn(["docker-registry", "serve", "/run/registry.yml"])
-    answers = "docker-registry --version >/dev/null && ss -ltn sport = :5000 | grep -q LISTEN"
-    until(lambda: host.attempt(answers)[0] == 0 or None, "the registry answers", 30)
-    yield host
-    host.exec("pid=$(pgrep -x docker-registry) && kill $pid; rm -rf /run/registry*")
-
-
-def bcrypt_of(password: str) -> str:
-    import bcrypt
-
-    return bcrypt.hashpw(password.encode(), bcrypt.gensalt(4)).decode()
 
 
 @pytest.fixture
 def site(lab: Lab, cli: Cli, registry: LabHost, special: Callable[..., LabHost]) -> LabCluster:
-    hosts = [special(name, engine=f"{{{PLAIN}}}") for name in ("puller1", "puller2")]
+    hosts = [special(name, engine=PULLER) for name in ("puller1", "puller2")]
     remove_all_images(*hosts)
+    registry.load(SMALL_IMAGE)
     return LabCluster.write(lab, cli, hosts, registry=f"{registry.address}:5000/team")
-
-
-def environment(registry: LabHost, **more: str) -> dict[str, str]:
-    return {"DOCKER_HOST": f"tcp://{registry.address}:2375", **more}
 
 
 def test_push_then_pull_with_a_password_that_stays_nowhere(site: LabCluster, registry: LabHost) -> None:

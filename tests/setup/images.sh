@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Images of ours on this machine's engine: doc-hvd:base and doc-hvd:cpu, or the tags (base, cpu, torch-cpu) that are named.
+# Images of ours on this machine's engine: doc-hvd:base, doc-hvd:cpu and doc-hvd:torch-cpu, or the tags that are named.
 # Unchanged layers come from the engine's cache.
 set -euo pipefail
 "$(dirname "$0")/bootstrap.sh"
 stamp=$(cd "$(dirname "$0")/../.." && find images hvdocker/protocol -type f -not -path '*__pycache__*' -print0 | sort -z | xargs -0 sha256sum | sha256sum | cut -c1-16)
 mkdir -p .cache
-[ $# -gt 0 ] || set -- base cpu
+[ $# -gt 0 ] || set -- base cpu torch-cpu
 for target; do
     id=$(docker image inspect --format '{{.Id}}' "doc-hvd:$target" 2>/dev/null || true)
     if [ -n "$id" ] && [ "$(cat ".cache/image-$target" 2>/dev/null)" = "$stamp $id" ]; then
