@@ -23,6 +23,7 @@ HOSTS = 8
 USER = "trainer"
 SMALL_IMAGE = "doc-hvd:base"
 TRAINING_IMAGE = "doc-hvd:cpu"
+TORCH_IMAGE = "doc-hvd:torch-cpu"
 REPOSITORY = Path(__file__).parents[1]
 
 

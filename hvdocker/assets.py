@@ -19,5 +19,10 @@ def image_dir() -> Path:
     return root() / "images" / "doc-hvd"
 
 
+def protocol_dir() -> Path:
+    """Return the folder of the package hvdocker.protocol, which images contain too."""
+    return _PACKAGE / "protocol"
+
+
 def ssh_config_template() -> str:
     return (root() / "templates" / "ssh_config.j2").read_text(encoding="utf-8")

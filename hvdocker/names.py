@@ -13,6 +13,8 @@ from urllib.parse import quote, unquote
 
 from hvdocker.errors import UsageProblem
 
+# All labels begin with this.
+LABEL_PREFIX = "hvdocker."
 # On every container. `host` is the name in the inventory of the user who created the container.
 LABEL_CLUSTER = "hvdocker.cluster"
 LABEL_HOST = "hvdocker.host"
@@ -50,8 +52,21 @@ LABEL_JOINED = "hvdocker.joined"
 LABEL_SHARE = "hvdocker.share"
 # On all containers of one `run`: the token of the ticket that shows that its controller is alive.
 LABEL_RUN = "hvdocker.run"
+# On workers of a cluster that was brought up with `up --image`: the name of that image. It applies instead of the
+# inventory's as long as such a worker exists.
+LABEL_IMAGE_NAME = "hvdocker.imagename"
+# On a master: the number of ranks, if it differs from the number of slots (a pool of independent ranks).
+LABEL_RANKS = "hvdocker.ranks"
+# On a master: the block of ports that its job may use on all its hosts, as `first:count`.
+LABEL_MASTER_PORT = "hvdocker.masterport"
 # On images that hvdocker makes.
 LABEL_IMAGE = "hvdocker.image"
+# On images, and so on their containers: the format of job.json and the other messages that the image speaks, its
+# default launcher, and the versions of its frameworks (`torch=2.13.0,numpy=2.1.0`). On a master, the launcher is
+# that of its job.
+LABEL_FORMAT = "hvdocker.format"
+LABEL_LAUNCHER = "hvdocker.launcher"
+LABEL_FRAMEWORKS = "hvdocker.frameworks"
 # On an image with a requirements layer: the key of the requirements, and the content hash of the image below the
 # layer. Containers inherit both labels from their image.
 LABEL_REQUIREMENTS = "hvdocker.requirements"
@@ -62,7 +77,18 @@ ROLE_MASTER = "master"
 ROLE_DOCTOR = "doctor"
 
 DEFAULT_PORT = 12345
-OWN_IMAGES = ("doc-hvd:base", "doc-hvd:cpu", "doc-hvd:gpu")
+# The short names of our images, and their tags. Clusters that exist use the tags, so these stay: `tensorflow-cpu` and
+# `tensorflow` are newer names of the images cpu and gpu.
+SHORT_IMAGE_NAMES = {
+    "base": "doc-hvd:base",
+    "tensorflow-cpu": "doc-hvd:cpu",
+    "cpu": "doc-hvd:cpu",
+    "tensorflow": "doc-hvd:gpu",
+    "gpu": "doc-hvd:gpu",
+    "torch": "doc-hvd:torch",
+    "torch-cpu": "doc-hvd:torch-cpu",
+}
+OWN_IMAGES = tuple(dict.fromkeys(SHORT_IMAGE_NAMES.values()))
 DEFAULT_IMAGE = "doc-hvd:cpu"
 # The default image if hosts have GPUs.
 GPU_IMAGE = "doc-hvd:gpu"
@@ -154,6 +180,13 @@ def network_name(cluster: str) -> str:
     return f"hvdocker-{cluster}"
 
 
+def image_tag(name: str) -> str:
+    """Return the tag of an image that the user named: `torch` and `doc-hvd:torch` are `doc-hvd:torch`, `tensorflow-cpu`
+    is `doc-hvd:cpu`. Other names are returned unchanged, so an image of the user's that has the name of one of ours is
+    meant by its name with a tag (`torch:latest`)."""
+    return SHORT_IMAGE_NAMES.get(name.removeprefix("doc-hvd:"), name)
+
+
 def requirements_image(key: str) -> str:
     return f"hvdocker-req:{key}"
 
@@ -163,8 +196,8 @@ def trial_container_name(cluster: str, token: str) -> str:
 
 
 def cluster_dir(home: str, cluster: str) -> str:
-    """Return the folder of a cluster below `home`, the home folder of the SSH user. It has one folder for each host,
-    because hosts may share one home."""
+    """Return the folder of a cluster below `home`, the home folder of the SSH user. The cluster's folder has one folder
+    for each host, because hosts may share one home."""
     return f"{home.rstrip('/')}/.hvdocker/{cluster}"
 
 

@@ -1,14 +1,15 @@
-"""Launching and training on two hosts, against horovodrun started by hand in the same containers."""
+"""Launching and training on two hosts, against horovodrun and torchrun started by hand in the same containers."""
 
 import re
 import shutil
+import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from bench.benchmark import Bar, Benchmark, Candidate, Row, timed_call
-from bench.testbed import TRAINING_IMAGE, BenchError, Testbed, run
+from bench.testbed import TORCH_IMAGE, TRAINING_IMAGE, BenchError, Testbed, run
 from hvdocker import names
 from hvdocker.shell.command import command
 from tests.cluster.lab import LabHost
@@ -16,6 +17,7 @@ from tests.cluster.lab.wait import in_parallel
 
 SCRIPTS = Path(__file__).parents[1] / "scripts"
 CLUSTER = "bench-train"
+MASTER_PORT = 29400
 
 
 @dataclass(frozen=True)
@@ -40,15 +42,36 @@ class TrainingCluster:
         spread = ",".join(f"{host.address}:1" for host in self.hosts)
         port = str(names.DEFAULT_PORT)
         words = ("horovodrun", "-np", "2", "-H", spread, "-p", port, "python", script)
-        line = command("docker", "exec", names.worker_name(CLUSTER, None), *words).line()
-        return run(self.ground.ssh(self.hosts[0], line))
+        return run(self._in_worker(self.hosts[0], *words))
+
+    def torchrun_by_hand(self, script: str) -> str:
+        """Run torchrun in the worker of each host at the same time, over ssh; return the output of both. The code is
+        already there. Gloo is told the interface, as a person has to on hosts with several."""
+        head = self.hosts[0].address
+        started = []
+        for number, host in enumerate(self.hosts):
+            nodes = ("--nnodes", "2", "--nproc-per-node", "1", "--node-rank", str(number))
+            rendezvous = ("--master-addr", head, "--master-port", str(MASTER_PORT))
+            words = ("env", f"GLOO_SOCKET_IFNAME={self._interface(host)}", "torchrun", *nodes, *rendezvous, script)
+            started.append(subprocess.Popen(self._in_worker(host, *words), stdout=subprocess.PIPE, text=True))
+        said = [process.communicate()[0] for process in started]
+        codes = [process.returncode for process in started]
+        if any(codes):
+            raise BenchError(f"torchrun by hand ended with {codes}: {said[0][-800:]}")
+        return "".join(said)
+
+    def _in_worker(self, host: LabHost, *words: str) -> list[str]:
+        return self.ground.ssh(host, command("docker", "exec", names.worker_name(CLUSTER, None), *words).line())
+
+    def _interface(self, host: LabHost) -> str:
+        return host.exec(f"ip -o -4 addr show to {host.address}").split()[1]
 
 
 @contextmanager
-def _training_cluster(ground: Testbed) -> Iterator[TrainingCluster]:
-    """Bring up a cluster on two hosts with the training image. A first job then has to sync the scripts."""
-    hosts = ground.hosts(2, TRAINING_IMAGE)
-    site = TrainingCluster(ground, hosts, ground.inventory(hosts, TRAINING_IMAGE, CLUSTER))
+def _training_cluster(ground: Testbed, image: str = TRAINING_IMAGE) -> Iterator[TrainingCluster]:
+    """Bring up a cluster on two hosts with a training image. A first job then has to sync the scripts."""
+    hosts = ground.hosts(2, image)
+    site = TrainingCluster(ground, hosts, ground.inventory(hosts, image, CLUSTER))
     shutil.copytree(SCRIPTS, site.code, dirs_exist_ok=True)
     ground.hvdocker("up", site.inventory)
     try:
@@ -86,6 +109,34 @@ def _steady(ground: Testbed) -> Iterator[Mapping[str, Candidate]]:
         }
 
 
+@contextmanager
+def _torch_launch(ground: Testbed) -> Iterator[Mapping[str, Candidate]]:
+    """A script that exits at once, started with the launcher `torch`, and by torchrun typed on both hosts."""
+    with _training_cluster(ground, TORCH_IMAGE) as site:
+        site.train("quick.py")
+        yield {
+            "hvdocker": Candidate(timed_call(site.train, "quick.py")),
+            "torchrun": Candidate(timed_call(site.torchrun_by_hand, "quick.py")),
+        }
+
+
+@contextmanager
+def _torch_steady(ground: Testbed) -> Iterator[Mapping[str, Candidate]]:
+    """The same DDP training on one slot of each of two hosts, in samples per second after the first steps. It runs
+    twice by hand, to see how much two equal runs differ."""
+    with _training_cluster(ground, TORCH_IMAGE) as site:
+        site.train("quick.py")
+
+        def by_hand() -> float:
+            return parse_speed(site.torchrun_by_hand("steady_torch.py"))
+
+        yield {
+            "hvdocker": Candidate(lambda: parse_speed(site.train("steady_torch.py"))),
+            "by hand": Candidate(by_hand),
+            "by hand again": Candidate(by_hand),
+        }
+
+
 def parse_speed(said: str) -> float:
     found = re.search(r"\bspeed ([0-9.]+)", said)
     if not found:
@@ -114,6 +165,35 @@ BENCHMARKS = (
             Row(
                 "steady training speed, 2 hosts",
                 "horovodrun by hand",
+                "hvdocker",
+                "by hand",
+                Bar(0.98, is_floor=True),
+                unit="samples/s",
+                noise=("by hand again", "by hand"),
+            ),
+        ),
+        is_slow=True,
+    ),
+    Benchmark(
+        "torch-launch",
+        _torch_launch,
+        (
+            Row(
+                "train a torch script that exits at once, 2 hosts",
+                "torchrun typed on both hosts",
+                "hvdocker",
+                "torchrun",
+                Bar(0.7),
+            ),
+        ),
+    ),
+    Benchmark(
+        "torch-steady",
+        _torch_steady,
+        (
+            Row(
+                "steady DDP speed, 2 hosts",
+                "torchrun by hand",
                 "hvdocker",
                 "by hand",
                 Bar(0.98, is_floor=True),

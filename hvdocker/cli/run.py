@@ -13,7 +13,10 @@ import typer
 from hvdocker.cli.flags.job import (
     ChecksumFlag,
     EnvFlag,
+    FailFastFlag,
     HangAfterFlag,
+    JobForceFlag,
+    LauncherFlag,
     MaxNpFlag,
     MinNpFlag,
     ModuleFlag,
@@ -47,7 +50,7 @@ from hvdocker.cli.flags.verb import (
 )
 from hvdocker.cli.train import attach_viewer
 from hvdocker.cli.verb_setup import env_and_progress, hooks_for_verb, plan_printer
-from hvdocker.launchers.horovod_flags import refuse_unknown_words, split_tuning_flags
+from hvdocker.launchers.passed_flags import refuse_unknown_words, split_passed_flags
 
 if TYPE_CHECKING:
     from hvdocker.training.run import RunReport
@@ -69,6 +72,7 @@ def run(
     min_np: MinNpFlag = None,
     max_np: MaxNpFlag = None,
     module: ModuleFlag = None,
+    launcher: LauncherFlag = None,
     hosts: RanksFlag = None,
     strategy: StrategyFlag = None,
     gpu: GpuFlag = None,
@@ -85,6 +89,7 @@ def run(
     restarts: RestartsFlag = None,
     hang_after: HangAfterFlag = "10m",
     on_hang: OnHangFlag = "wait",
+    fail_fast: FailFastFlag = False,
     propagate_exit: PropagateExitFlag = False,
     keep: Annotated[
         str,
@@ -95,6 +100,7 @@ def run(
     inventory_flag: InventoryFlag = None,
     lock_wait: LockWaitFlag = 60.0,
     accept_new_host_keys: AcceptFlag = False,
+    force: JobForceFlag = False,
     dry_run: DryRunFlag = False,
     skip_hooks: SkipHooksFlag = False,
     quiet: QuietFlag = False,
@@ -109,7 +115,7 @@ def run(
     it running: [bold]hvdocker gc[/] gives back what is left when it has ended.
     """
     words = [word for word in (inventory, script) if word]
-    plain, tuning = split_tuning_flags([*words, *ctx.args])
+    plain, tuning = split_passed_flags([*words, *ctx.args])
     file, plain = _split_inventory(plain, inventory_flag)
     refuse_unknown_words([word for word in plain if word.startswith("-")] or plain[1:])
     from hvdocker.inventory.locate import locate
@@ -135,12 +141,15 @@ def run(
         secrets=tuple(secret_flags or ()),
         start_timeout_s=start_timeout,
         tuning=tuning,
+        launcher=launcher,
+        fails_fast=fail_fast,
         endurance=ResilienceFlags(min_np, max_np, restarts, hang_after, on_hang),
         propagates_exit=propagate_exit,
         checksum=checksum,
         is_dry_run=dry_run,
         accept_new_host_keys=accept_new_host_keys,
         lock_wait_s=lock_wait,
+        is_forced=force,
     )
     with env_and_progress(quiet) as (env, progress), _sigterm_as_ctrl_c():
         viewer = Viewer(plan=plan_printer(progress, dry_run))

@@ -11,7 +11,10 @@ import typer
 from hvdocker.cli.flags.job import (
     ChecksumFlag,
     EnvFlag,
+    FailFastFlag,
     HangAfterFlag,
+    JobForceFlag,
+    LauncherFlag,
     MaxNpFlag,
     MinNpFlag,
     ModuleFlag,
@@ -38,7 +41,6 @@ from hvdocker.cli.flags.verb import (
     AcceptFlag,
     ClusterFlag,
     DryRunFlag,
-    ForceFlag,
     InventoryFlag,
     LockWaitFlag,
     QuietFlag,
@@ -47,7 +49,7 @@ from hvdocker.cli.flags.verb import (
     check_script_flag,
 )
 from hvdocker.cli.verb_setup import env_and_progress, hooks_for_verb, plan_printer
-from hvdocker.launchers.horovod_flags import refuse_unknown_words, split_tuning_flags
+from hvdocker.launchers.passed_flags import refuse_unknown_words, split_passed_flags
 
 if TYPE_CHECKING:
     from hvdocker.console.progress import Progress
@@ -66,6 +68,7 @@ def train(
     min_np: MinNpFlag = None,
     max_np: MaxNpFlag = None,
     module: ModuleFlag = None,
+    launcher: LauncherFlag = None,
     hosts: RanksFlag = None,
     strategy: StrategyFlag = None,
     gpu: GpuFlag = None,
@@ -82,6 +85,7 @@ def train(
     restarts: RestartsFlag = None,
     hang_after: HangAfterFlag = "10m",
     on_hang: OnHangFlag = "wait",
+    fail_fast: FailFastFlag = False,
     propagate_exit: PropagateExitFlag = False,
     detach: Annotated[bool, typer.Option("-d", "--detach", metavar="", help="Start the job and come back.")] = False,
     queue: Annotated[
@@ -91,7 +95,7 @@ def train(
     cluster: ClusterFlag = None,
     lock_wait: LockWaitFlag = 60.0,
     accept_new_host_keys: AcceptFlag = False,
-    force: ForceFlag = False,
+    force: JobForceFlag = False,
     dry_run: DryRunFlag = False,
     as_script: ScriptFlag = False,
     skip_hooks: SkipHooksFlag = False,
@@ -103,12 +107,12 @@ def train(
 
     Ctrl-C stops the job on every host. A lost link, which is opened again
     for a minute, or a closed terminal stops nothing: [bold]hvdocker logs -f[/]
-    shows it again. Horovod's tuning flags (--fusion-threshold-mb, …) are
-    passed on.
+    shows it again. Flags of the launcher (--fusion-threshold-mb,
+    --max-restarts, --mca, …) are passed on.
     """
     check_script_flag(as_script, dry_run)
     # If a tuning flag precedes the script, typer passes the flag as `script` and the script in `ctx.args`.
-    plain, tuning = split_tuning_flags([*([script] if script else []), *ctx.args])
+    plain, tuning = split_passed_flags([*([script] if script else []), *ctx.args])
     refuse_unknown_words([word for word in plain if word.startswith("-")] or plain[1:])
     from hvdocker.inventory.locate import locate
     from hvdocker.training.inputs.request import TrainRequest
@@ -134,6 +138,8 @@ def train(
         secrets=tuple(secret_flags or ()),
         start_timeout_s=start_timeout,
         tuning=tuning,
+        launcher=launcher,
+        fails_fast=fail_fast,
         endurance=ResilienceFlags(min_np, max_np, restarts, hang_after, on_hang),
         propagates_exit=propagate_exit,
         checksum=checksum,

@@ -53,7 +53,10 @@ def up(
         ),
     ] = None,
     image: Annotated[
-        str, typer.Option("--image", metavar="IMAGE", help="With --hosts or --local: the image.", show_default=False)
+        str,
+        typer.Option(
+            "--image", metavar="IMAGE", help="This image, whatever the inventory says; it stays.", show_default=False
+        ),
     ] = "",
     np: Annotated[
         Optional[int],  # noqa: UP045  # as above
@@ -135,19 +138,16 @@ def _locate_or_generate(
     """Return the inventory of the file `inventory`, or an inventory that is generated from `--hosts` or `--local`.
     Without any of the three, find the current inventory.
 
-    Raise UsageProblem if more than one is given, or if `image` is given with a file. `cluster` is the value of
+    Raise UsageProblem if more than one is given. `image` is the value of `--image`, or empty. It becomes part of a
+    generated inventory; with a file it applies instead of the image of the file. `cluster` is the value of
     `--cluster`."""
     from hvdocker.errors import UsageProblem
-    from hvdocker.inventory.locate import locate
+    from hvdocker.inventory.locate import locate, with_image
     from hvdocker.inventory.state_folder import generate
 
     given = [inventory is not None, hosts is not None, local is not None]
     if sum(given) > 1:
         raise UsageProblem("an inventory, --hosts and --local exclude each other")
-    if inventory:
-        if image:
-            raise UsageProblem("--image goes with --hosts or --local", fix="set `image:` in the inventory")
-        return locate(env, inventory, cluster)
     if local is not None:
         return generate(env, local=local, image=image or None, cluster=cluster)
     if hosts is not None:
@@ -155,4 +155,4 @@ def _locate_or_generate(
         if not named:
             raise UsageProblem("--hosts names no host", fix="write at least one, as in --hosts gpu-a,ubuntu@gpu-b")
         return generate(env, hosts=named, image=image or None, cluster=cluster)
-    return locate(env, None, cluster)
+    return with_image(locate(env, inventory, cluster), image)

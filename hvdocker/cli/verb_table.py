@@ -51,7 +51,7 @@ VERBS = {
     "train": Verb(
         "train:train",
         "Train on the cluster: sync the code, run every rank, stream their output.",
-        # Typer must accept flags that it does not know: `train` passes Horovod's tuning flags on and refuses others.
+        # Typer must accept flags that it does not know: `train` passes flags of the launcher on and refuses others.
         {"allow_extra_args": True, "ignore_unknown_options": True},
     ),
     "run": Verb(

@@ -1,4 +1,6 @@
-"""Brings home what jobs wrote, before `down` or `gc` removes a cluster: outputs, logs, and files in the code folder."""
+"""Fetches what jobs wrote to the controller, before `down` or `gc` removes a cluster.
+
+That is the outputs, the logs, and the files that jobs wrote into the code folders of the hosts."""
 
 from __future__ import annotations
 
@@ -46,18 +48,19 @@ class HomeFetch:
     def fetch(self, job: str) -> None:
         """Fetch the outputs, the logs and the files in the code folders of the job with this name.
 
-        Raises HvdockerError if a file of the job could not be read, after all others were fetched. Files in the code
-        folders are not fetched if those of all jobs, and of no job, that are not home yet exceed MOST_CODE_BYTES;
-        `fetch_code_left` then raises HvdockerError."""
+        Raises HvdockerError if a file of the job could not be read, after all others were fetched. If the unfetched
+        files in the code folders, of all jobs and of no job together, are larger than MOST_CODE_BYTES, no file in a
+        code folder is fetched; `fetch_code_left` then raises HvdockerError."""
         self.env.listener(Event("fetch", f"bringing home {job}"))
         self._fetch(job, {} if self._excess_bytes else self._code)
 
     def fetch_code_left(self) -> None:
-        """Fetch what is left in the code folders and did not come home with a job.
+        """Fetch the files in the code folders that `fetch` did not fetch.
 
         The folders are listed and fetched up to three times, until a listing shows no file that is new or has changed.
         This also fetches a file that a process was still writing during an earlier fetch. Raises HvdockerError if the
-        files that were not home at the start exceed MOST_CODE_BYTES, or if files still change after the third fetch."""
+        files that were unfetched at the start are larger than MOST_CODE_BYTES, or if files still change after the third
+        fetch."""
         if self._excess_bytes:
             raise self._too_large()
         for _ in range(3):
@@ -82,16 +85,15 @@ class HomeFetch:
 
     @cached_property
     def _excess_bytes(self) -> int:
-        """The size of the files in the code folders that are not home yet, if it is more than MOST_CODE_BYTES.
-        Otherwise 0."""
+        """The total size of the unfetched files in the code folders if it is more than MOST_CODE_BYTES, else 0."""
         jobs = unfetched_code(self.located, self._code)
         size = sum(file.size_bytes for left in self._code.values() for job in jobs for file in left.of(job))
         return size if size > MOST_CODE_BYTES else 0
 
     @cached_property
     def _folder_without_job(self) -> Path:
-        """The folder for files that belong to no job. It has the time in its name, because a later cluster may have
-        the same name and files of the same names."""
+        """The folder on the controller for files that belong to no job. It has the time in its name, because a later
+        cluster may have the same name and files of the same names."""
         time = datetime.fromtimestamp(self.env.now(), timezone.utc).strftime("%Y%m%dT%H%M%SZ")
         return self.located.state / "no-job" / f"{self.located.inventory.cluster}-{time}"
 

@@ -96,7 +96,7 @@ def down(
     show: Show = lambda plan: None,
     agreed: Callable[[], None] = lambda: None,
 ) -> DownReport:
-    """Take the cluster down. Raises HostErrors at the end if some hosts could not be cleaned.
+    """Take the cluster down. Raises HostErrors at the end if some hosts could not be reached or cleaned.
 
     `show` is called with the plan. `agreed` is called before anything is locked or removed, if the plan is not empty
     and the user has agreed to end the running jobs. A dry run only shows the plan. If jobs run, raises HvdockerError if
@@ -185,10 +185,10 @@ def _take_down(
 def fetch_and_remove(
     env: Env, located: Located, session: Session, seen: ClusterToRemove, held: HeldLocks
 ) -> DownReport:
-    """End the jobs, fetch their files, then remove the cluster, while the locks `held` are held.
+    """End the jobs, fetch their files (unless `seen.discards`), then remove the cluster. `held` are the locks.
 
-    `seen` has the plan. Raises HvdockerError if a job cannot be ended or fetched: then nothing is removed. Errors of
-    the removal are in the report."""
+    `seen` has the plan. Raises HvdockerError if a job cannot be ended or its files cannot be fetched: then nothing is
+    removed. Errors of the removal are in the report."""
     from hvdocker.plan.apply import Context, apply, apply_all
 
     # Also if no job is to be fetched: files in the code folders are found only after the jobs have ended.

@@ -8,10 +8,10 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
 from hvdocker import names
-from hvdocker.cluster.containers.files import HOSTS_FILE
 from hvdocker.cluster.unreachable_host import UnreachableHost, read_slots, read_unreachable
 from hvdocker.errors import HostUnreachable, HvdockerError, raise_all
 from hvdocker.observe.state import ClusterState, ContainerSeen
+from hvdocker.protocol.hosts_file import HOSTS_FILE
 
 if TYPE_CHECKING:
     from hvdocker.transport.link import HostLink
@@ -44,10 +44,11 @@ def _hosts_of_jobs(
 
 
 def ask_master(link: HostLink, master: ContainerSeen, wanted: Collection[str]) -> dict[str, UnreachableHost]:
-    """Return what the master knows about those `wanted` hosts that belong to its job, by host. `link` is that of its
-    host.
+    """Return what the master knows about those `wanted` hosts that belong to its job, by host. `link` leads to the
+    master's host.
 
-    A host belongs to the job if the job started with it or if it joined later. Other hosts are left out."""
+    The hosts of the job are those in the master's hosts.json, which `up` writes. Without that file, they are the hosts
+    that the job started with. A host that is not in the master's SSH files is left out."""
     from hvdocker.engine import archive
     from hvdocker.transport.errors import translating_errors
 

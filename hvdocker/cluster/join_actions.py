@@ -11,7 +11,7 @@ from hvdocker.cluster.worker_actions import current_trust_files, make_folders
 from hvdocker.engine import archive
 from hvdocker.errors import HvdockerError
 from hvdocker.plan.apply import Context
-from hvdocker.protocol.job import job_file_for_new_host
+from hvdocker.protocol.job_file import job_file_for_new_host
 from hvdocker.shell import host_folders
 from hvdocker.shell.command import command
 from hvdocker.sync import commands
@@ -19,7 +19,7 @@ from hvdocker.transport.link import run_or_raise
 
 
 def _join_job(step: steps.JoinJob, context: Context) -> None:
-    """Copy code, secrets and capsule of the job from the head to the host, then write its job.json.
+    """Copy code, secrets and capsule of the job from the head to the host, then write the host's job.json.
 
     The code is copied from the head, because the code on the controller may have changed since the job started. The
     data passes through the controller, because hosts need to reach each other only on the worker port."""

@@ -15,7 +15,7 @@ from hvdocker.cluster.up import UpReport, user_public_key
 from hvdocker.env import Env
 from hvdocker.errors import HvdockerError, Interrupted, raise_all
 from hvdocker.events import Event
-from hvdocker.images.default_image import with_default_image
+from hvdocker.images.default_image import with_default_image, with_forced_image
 from hvdocker.inventory.locate import Located, cluster_flag
 from hvdocker.locks.owner import refuse_foreign_owner
 from hvdocker.placement.observe_cluster import observe_cluster
@@ -63,10 +63,11 @@ def _observe_and_plan(
     """Observe the hosts and plan the rotation. `brought` is the user's own public key, None if the inventory names
     none.
 
-    Raises HvdockerError if a needed host cannot be used, if another process listens on the worker port, or if another
-    user owns the cluster (unless `options.is_forced`)."""
+    Raises HvdockerError if a needed host cannot be used, if the cluster has no worker or a running job, if another
+    process listens on the worker port, or if another user owns the cluster (unless `options.is_forced`)."""
     inventory = located.inventory
     state = observe_cluster(located, session, with_images=True)
+    inventory, state = with_forced_image(inventory, state)
     placed = host_plans(inventory, state)
     raise_all("the port is taken", port_errors(session.links, port_conflicts(state, placed), placed))
     plan = plan_rotation(inventory, state, placed, env.maker(), brought)
@@ -81,7 +82,8 @@ def _observe_and_plan(
 def _marking_unfinished(flag: str) -> Iterator[None]:
     """Add to every error in the block that the rotation is not finished, and the command that finishes it.
 
-    Until then some workers may have old keys and others new keys. `flag` (` -i FILE`) is added to that command."""
+    Ctrl-C becomes the error Interrupted with the same text. Until the rotation is finished, some workers may have old
+    keys and others new keys. `flag` (` -i FILE`) is added to the command."""
     again = f"finish it: hvdocker keys rotate{flag}"
     try:
         yield

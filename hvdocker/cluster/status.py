@@ -16,6 +16,7 @@ from hvdocker.images.default_image import with_default_image
 from hvdocker.inventory.inventory import Inventory
 from hvdocker.inventory.locate import Located
 from hvdocker.jobs.job_container import newest_masters
+from hvdocker.observe.cluster_image import with_image_of_workers
 from hvdocker.observe.state import ClusterState, ContainerSeen, HostSeen
 from hvdocker.protocol.placement import Placement
 from hvdocker.transport.session import connected
@@ -25,8 +26,9 @@ from hvdocker.transport.session import connected
 class HostStatus:
     """A host in the status. `host` is the name or address in the inventory by which the host is reached.
 
-    `worker` is None if the host has none. `seen` is None, and `error` is set, if it could not be observed.
-    `is_left_out`: the cluster was made for some slots only, and none of them is on this host."""
+    `worker` is None if the host has none. `seen` is None if the host could not be observed. `error` says why, or that
+    the host no longer has the address of its worker. `is_left_out`: the cluster was made for some slots only, and none
+    of them is on this host."""
 
     name: str
     host: str
@@ -108,6 +110,7 @@ def status(env: Env, located: Located) -> StatusReport:
 
         outcomes = observe_hosts(inventory, session.links)
         state = cluster_state(inventory, outcomes.done, with_images=False)
+        inventory = with_image_of_workers(inventory, state)
         failed = {**_moved_workers(inventory, state), **session.failed, **outcomes.failed}
         workers = state.workers()
         has_all = is_complete(inventory, state)

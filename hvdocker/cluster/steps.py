@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from hvdocker.cluster.containers.ssh_files import ClusterMember
 from hvdocker.engine.container_spec import ContainerSpec
 from hvdocker.plan.plan import Step
-from hvdocker.protocol.job import JobHost
+from hvdocker.protocol.job_file import JobHost
 from hvdocker.units import pluralize
 
 

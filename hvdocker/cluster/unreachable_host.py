@@ -6,13 +6,13 @@ trusted and in the job, so that it can come back without further steps."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from hvdocker.cluster.containers.ssh_files import ClusterMember
-from hvdocker.protocol.job import JobHost
+from hvdocker.protocol.hosts_file import parse_hosts
+from hvdocker.protocol.job_file import JobHost
 
 _ADDRESS = r"[\w.:-]+"
 _HOST = re.compile(rf"^Host ([\w.-]+) ({_ADDRESS})\n +HostName \2\n +User (hvd|root)$", re.MULTILINE)
@@ -62,7 +62,7 @@ def read_slots(hosts: str) -> dict[str, int]:
 
     Empty if the text is empty or damaged."""
     try:
-        return {str(one["name"]): int(one["slots"]) for one in json.loads(hosts)["hosts"]}
+        return {job_host.name: job_host.slots for job_host in parse_hosts(hosts)}
     except (ValueError, KeyError, TypeError, RecursionError):
         return {}
 

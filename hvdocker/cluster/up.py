@@ -19,7 +19,7 @@ from hvdocker.cluster.port_conflict import port_errors
 from hvdocker.env import Env
 from hvdocker.errors import ExitCode, HvdockerError, UsageProblem, gravest_exit_code, raise_all
 from hvdocker.events import Event
-from hvdocker.images.default_image import with_default_image
+from hvdocker.images.default_image import with_default_image, with_forced_image
 from hvdocker.inventory.inventory import Inventory
 from hvdocker.inventory.locate import Located
 from hvdocker.inventory.state_folder import forget, former_hosts, former_note, point_at
@@ -152,9 +152,14 @@ def _observe_and_plan(
 
     `known` is an observation from just before the locks were taken. If it is given, only what other users may have
     changed since is observed again. Raises HvdockerError if another process listens on the worker port, if hosts cannot
-    be used, or if the plan would change a cluster of another user."""
+    be used, or if the plan would change a cluster of another user (unless `options.is_forced`)."""
     inventory, request = located.inventory, options.request
     state, failed = _observe(env, inventory, session, options, known)
+    named = inventory.image if inventory.has_named_image else ""
+    inventory, state = with_forced_image(inventory, state)
+    if named and inventory.image != named and known is None:
+        kept = f"the cluster keeps {inventory.image}, which `up --image` gave it; the inventory names {named}"
+        env.listener(Event("note", f"{kept}: hvdocker up --image {named} replaces it"))
     # Checked again even if `known` is given: the elastic job that can do without these hosts may have ended.
     unreachable = unreachable_hosts(session.links, state, failed)
     if request:
@@ -173,7 +178,7 @@ def _observe_and_plan(
 def _observe(
     env: Env, inventory: Inventory, session: Session, options: UpOptions, known: _UpObservation | None
 ) -> tuple[ClusterState, Mapping[str, HvdockerError]]:
-    """Return the observed state, and by host the errors of hosts that are needed but could not be observed.
+    """Return the observed state, and the errors of the hosts that could not be observed, by host.
 
     `known` is an observation from just before the locks were taken, to be refreshed; None if there is none. With
     `options.request` no errors are returned: hosts that cannot be used are left out, or HvdockerError is raised."""

@@ -1,8 +1,8 @@
 """Write the output of a job to stdout: lines in batches, and on a terminal the current states of progress bars below
-them, one row for each rank.
+them, one row for each bar.
 
 A job may print more lines than can be written one by one. So lines that come within INTERVAL_S after a write are
-collected. The next line after that time writes all of them together, or else a thread does."""
+collected. They are written together with the first line after that time, or else by a thread."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ class OutputScreen:
         return capture.get()
 
     def add_line(self, line: str, owner: Hashable = None) -> None:
-        """Write a line that was made with `render`. If its `owner` has a progress bar, the state of the bar is
-        removed."""
+        """Write a line that is ready for the terminal, such as one made with `render`. If `owner` (a rank and its
+        stream) has a progress bar, the row of the bar below the lines disappears until the next `set_state`."""
         with self._lock:
             self._lines.append(line)
             self._is_stale |= self._states.pop(owner, None) is not None
@@ -87,7 +87,7 @@ class OutputScreen:
 
     def close(self) -> None:
         """Write what is left, and end the thread. The last states of progress bars become lines. Raise the error of a
-        write that failed in the thread. Later calls do nothing."""
+        write that failed in the thread. A second call does nothing."""
         with self._lock:
             if self._is_closed:
                 return

@@ -43,7 +43,7 @@ class Progress:
 
     def pause(self) -> None:
         """Stop the live table for good, because something else needs the terminal, such as a question or the output
-        of a job. Later events are printed as lines. Also end a screen that `output_screen` opened."""
+        of a job. Later events are printed as lines. Also close the screen that `output_screen` returned, if any."""
         if self._live:
             self._live.stop()
             self._live = None

@@ -25,7 +25,7 @@ from hvdocker.doctor.report import DoctorReport, Finding, PairReport
 from hvdocker.env import Env
 from hvdocker.errors import HvdockerError
 from hvdocker.events import Event
-from hvdocker.images.default_image import with_default_image
+from hvdocker.images.default_image import with_default_image, with_forced_image
 from hvdocker.images.plan import plan_image
 from hvdocker.inventory.inventory import Inventory
 from hvdocker.inventory.locate import Located, cluster_flag, inventory_flag
@@ -66,6 +66,7 @@ def doctor(env: Env, located: Located, options: DoctorOptions) -> DoctorReport:
         _say(env, "looking at every host")
         outcomes = observe_hosts(inventory, session.links)
         state = cluster_state(inventory, outcomes.done, with_images=True)
+        inventory, state = with_forced_image(inventory, state)
         words = replace(words, scope_label=scope_label_of_cluster(state))
         placed, problems = _placed(inventory, state)
         _note_owner(inventory, state, env.maker().owner, problems)

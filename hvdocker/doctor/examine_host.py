@@ -99,10 +99,10 @@ class Examiner:
         return replace(health, trial=trial, code=code)
 
     def _try(self, link: HostLink, place: HostPlan) -> TrialResult | None:
-        """Run the trial container, and return None if the host has no image for it. The doctor ships no image.
+        """Run the trial container and return its result, or None if the host has no image for the container.
 
         `place` is the host's plan. The image is the one that ranks run in. If it is missing on a host with GPUs,
-        any other hvdocker image is used, to test at least `--gpus`."""
+        any other hvdocker image is used, to test at least `--gpus`. The doctor ships no image."""
         from hvdocker.doctor.facts.trial_container import any_own_image, try_container
 
         has_gpus = bool(place.seen.gpus)

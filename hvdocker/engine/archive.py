@@ -23,12 +23,12 @@ def put_files(engine: APIClient, container: str, files: Iterable[FileSpec], uid:
 def put_initial_files(
     engine: APIClient, container: str, files: Iterable[FileSpec], uid: int, gid: int, passwd: str
 ) -> None:
-    """Put all files of a new container before its first start. They are sent as one archive, because the engine mounts
-    the container's file system for every archive.
+    """Put all files into a new container before its first start. They are sent as one archive, because the engine
+    mounts the container's file system for every archive.
 
     `files` go below /run/hvdocker and belong to `uid` and `gid` (the container's user). `passwd` is the text of
-    /etc/passwd in the image. It is written back with a line for the container's user, because sshd and ssh require one.
-    A container that runs as root (uid 0) keeps its /etc/passwd."""
+    /etc/passwd in the image. The container gets this text with a line for its user added, because sshd and ssh require
+    one. A container that runs as root (uid 0) keeps its /etc/passwd."""
     users = [] if uid == 0 else [FileSpec("etc/passwd", with_user(passwd, uid, gid), 0o644)]
     engine.put_archive(container, "/", _pack(files, uid, gid, names.CONTAINER_FOLDER.lstrip("/"), users))
 

@@ -50,9 +50,9 @@ def ranks_folder(job: str) -> str:
 
 
 def signal_ranks(signal: str, job: str, pids: Iterable[int]) -> Command:
-    """Return the command that signals the processes `pids`, but only those that belong to the job, and prints the ids
-    of the signalled ones. `signal` is a name as for kill, such as `TERM`. With `0` no signal is sent: the command only
-    prints which of the processes still run."""
+    """Return the command that signals the processes `pids`, but only those that belong to the job `job`, and prints
+    their ids. `signal` is a name as for kill, such as `TERM`. With `0` no signal is sent: the command only prints which
+    of the processes still run."""
     return shell(_SIGNAL_SCRIPT, signal, f"{JOB_VARIABLE}={job}", *map(str, pids))
 
 

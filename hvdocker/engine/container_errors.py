@@ -1,4 +1,4 @@
-"""Detects that the container of a job was removed by another command, such as `down`, while it is being queried."""
+"""Detects that the container of a job was removed by another command, such as `down`, while this command uses it."""
 
 from __future__ import annotations
 

@@ -114,7 +114,7 @@ def _numbers(text: str) -> list[int]:
 
 def exec_in_container(link: HostLink, container: str, argv: list[str]) -> tuple[int, str, str]:
     """Run a short command in a running container; return its exit code, standard output and standard error. A command
-    that fails does not raise; an engine that fails raises HvdockerError."""
+    that exits non-zero raises nothing; an error of the engine or the link raises HvdockerError."""
     with translating_errors(link.name, f"running {argv[0].rpartition('/')[2]} in {container}"):
         engine = link.engine()
         made = engine.exec_create(container, argv)["Id"]
@@ -124,7 +124,8 @@ def exec_in_container(link: HostLink, container: str, argv: list[str]) -> tuple[
 
 
 def exec_output(engine: APIClient, container: str, argv: list[str]) -> tuple[int, str]:
-    """Run a command in a running container; return its exit code, and its output and errors as one text.
+    """Run a command in a running container; return its exit code, and its standard output and standard error as one
+    text.
 
     Exceptions of the engine are not translated here. This function is for the actions of steps; the code that
     carries out a plan translates the exceptions of all its actions."""

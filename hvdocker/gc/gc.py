@@ -138,8 +138,8 @@ def _confirmed(env: Env, found: _Unused, options: GcOptions) -> _Unused:
     """Ask the user, and return what of `found` may be removed. Raises HvdockerError if the user refuses, UsageProblem
     if the user cannot be asked.
 
-    Each run with a job that still trains is asked about separately; the rest is confirmed as a whole. If some host
-    could not be observed, runs that still train are kept without a question. With `options.is_sure` nothing is
+    The user is first asked about each dead run with a job that still trains, then about the whole removal. If some
+    host could not be observed, runs that still train are kept without a question. With `options.is_sure` nothing is
     asked."""
     running = {name: sight.running() for name, (_, sight) in found.runs.items() if sight.running()}
     if found.errors and running:

@@ -80,7 +80,8 @@ class Hooks:
     @contextmanager
     def around(self, what: str) -> Iterator[VerbExit]:
         """Run the hook `pre-<what>` before the body and `post-<what>` after it; `what` is a verb, such as `up`. If the
-        body or the first hook raises, run `on-failure` instead of `post-<what>` and raise the exception again.
+        body or the `pre-` hook raises, run `on-failure` (see `failed`) instead of `post-<what>` and raise the exception
+        again.
 
         Use this only for a verb that is finished when the body ends. The body may set the exit code for the `post-`
         hook in the VerbExit."""
@@ -92,7 +93,7 @@ class Hooks:
 
     @contextmanager
     def on_failure(self) -> Iterator[None]:
-        """Run the hook `on-failure` if an exception leaves this context; the exception is raised again."""
+        """If the `with` block raises, run the hook `on-failure` (see `failed`) and raise the exception again."""
         try:
             yield
         except BaseException as error:

@@ -1,11 +1,15 @@
-"""Chooses the GPU image or the CPU image for a cluster whose inventory names no image."""
+"""Finds the image of a cluster whose inventory does not decide it: the GPU image or the CPU image if the inventory
+names none, or the image of an earlier `up --image`."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from hvdocker import names
+from hvdocker.inventory.inventory import Inventory
 from hvdocker.inventory.locate import Located
+from hvdocker.observe.cluster_image import with_image_of_workers
+from hvdocker.observe.state import ClusterState
 from hvdocker.transport.session import Session
 
 
@@ -25,3 +29,14 @@ def with_default_image(located: Located, session: Session) -> Located:
     least = len(inventory.hosts) if inventory.is_local else 1
     image = names.GPU_IMAGE if any(count >= least for count in counts.values()) else names.DEFAULT_IMAGE
     return replace(located, inventory=replace(inventory, image=image))
+
+
+def with_forced_image(inventory: Inventory, state: ClusterState) -> tuple[Inventory, ClusterState]:
+    """Return the inventory with the image that an earlier `up --image` named, and the state with that image of the
+    controller. Both are unchanged if no worker in `state` has such an image, or if this `up` names one."""
+    found = with_image_of_workers(inventory, state)
+    if found.image == inventory.image:
+        return found, state
+    from hvdocker.observe.hosts import cluster_state
+
+    return found, cluster_state(found, state.hosts, with_images=True)

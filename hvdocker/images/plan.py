@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from hvdocker import names
 from hvdocker.errors import HostUnfit, HvdockerError
+from hvdocker.images.image_format import format_problem
 from hvdocker.images.steps import BuildImage, PullImage, PushImage, ShipImage
 from hvdocker.inventory.inventory import Inventory
 from hvdocker.observe.probe import docker_arch
@@ -147,6 +148,8 @@ def _check_is_ours(inventory: Inventory, image: ImageSeen, arch: str, where: str
             f"the image {inventory.image} is not made for hvdocker (no label {names.LABEL_IMAGE})",
             fix="build yours FROM doc-hvd:base or doc-hvd:cpu: they carry sshd and the rank wrapper",
         )
+    if problem := format_problem(inventory.image, image.labels):
+        raise problem
 
 
 def _check_architecture(inventory: Inventory, image: ImageSeen, arch: str, where: str) -> None:

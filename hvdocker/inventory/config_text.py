@@ -106,6 +106,7 @@ def _plain_settings(inventory: Inventory) -> dict[str, PlainValue]:
     return {
         "cluster": inventory.cluster,
         "image": inventory.image if inventory.has_named_image else None,
+        "launcher": inventory.launcher,
         "port": inventory.port,
         "network": inventory.network,
         "shm": inventory.shm_bytes,

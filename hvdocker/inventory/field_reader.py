@@ -140,7 +140,7 @@ class FieldReader:
 
 def _suggestion(key: str, field: Field) -> str:
     """Return the end of the message about the unknown key `key` in the mapping `field`: the key that was probably
-    meant. A key of a mapping inside `field`, such as `port` of `ssh`, is named with that mapping."""
+    meant, or all known keys. A key of a mapping inside `field`, such as `port` of `ssh`, is named with that mapping."""
     for group in field.fields:
         # A list such as `hosts` has entries, not keys.
         if group.kind is FieldKind.GROUP and key in group.names:

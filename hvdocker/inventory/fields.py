@@ -1,8 +1,8 @@
 """The table of all inventory keys: kind, range, pattern, help text and default of each. Pure.
 
-`parse` checks values with this table, `schema` is generated from it, and the file that `init` writes is
-explained with it. One table keeps them equal; unlike a schema validator it needs no dependency, and gives
-messages in our own words with line numbers."""
+`parse` checks values with this table, `schema` is generated from it, and the file that `init` writes is explained with
+it. So these three always agree. A schema validator is not used: it would be a dependency, and its messages have no line
+numbers."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from enum import Enum
 
 from hvdocker import names
 from hvdocker.inventory.safe_text import has_invisible_characters
+from hvdocker.launchers import NAMES as LAUNCHER_NAMES
 from hvdocker.protocol.resilience import RULE_THEN
 from hvdocker.units import SIZE
 
@@ -237,6 +238,15 @@ TOP_FIELDS = (
         f"{names.GPU_IMAGE} where hosts have GPUs, else {names.DEFAULT_IMAGE}",
         r"[A-Za-z0-9][A-Za-z0-9_./:@-]*",
         "should be an image such as doc-hvd:cpu",
+    ),
+    Field(
+        "launcher",
+        FieldKind.TEXT,
+        f"How ranks are started: {', '.join(LAUNCHER_NAMES)}.",
+        "torch",
+        "what the image is made for",
+        "|".join(LAUNCHER_NAMES),
+        f"should be a launcher: {', '.join(LAUNCHER_NAMES)}",
     ),
     _port_field(
         "The port of the workers' sshd, the same on every host.",

@@ -61,10 +61,11 @@ HostChooser = Callable[[Sequence[SshConfigHost]], list[str]]
 def init(env: Env, request: InitRequest, choose: HostChooser | None = None) -> InitReport:
     """Write a first inventory file and report what was written.
 
-    The hosts are those of the request, plus all of ~/.ssh/config with `takes_all`. If the request has neither,
-    `choose` is called with the hosts of ~/.ssh/config and returns the names that the user chose. Without hosts, the
-    file has only commented examples of hosts. `choose` None asks nobody. Raise UsageProblem if the file exists (unless
-    `is_forced`), or if `takes_all` finds no hosts, and InventoryError if a host is not valid in an inventory."""
+    The hosts are those of the request, plus all of ~/.ssh/config with `takes_all`. If the request has neither, `choose`
+    is called with the hosts of ~/.ssh/config and returns the names that the user chose. With `choose` None the user is
+    not asked. Without hosts, the file has only commented examples of hosts. Raise UsageProblem if the file exists
+    (unless `is_forced`) or cannot be written, or if `takes_all` finds no hosts, and InventoryError if a host is not
+    valid in an inventory."""
     path = resolved(env, request.path)
     _check_target_path(path, request.is_forced)
     offers, left_out = _ssh_config_hosts()

@@ -12,6 +12,7 @@ from pathlib import Path
 from hvdocker import names
 from hvdocker.env import Env
 from hvdocker.errors import HvdockerError, NoCluster, UsageProblem
+from hvdocker.inventory.fields import INVENTORY_FIELD
 from hvdocker.inventory.inventory import Inventory, KeyPair
 from hvdocker.inventory.parse import parse
 from hvdocker.units import show_bytes
@@ -25,9 +26,9 @@ MOST_BYTES = 1 << 20
 class Located:
     """An inventory and its file. `state` is the .hvdocker/ folder beside the file.
 
-    `generated` is the text of an inventory that was made from flags (`up --hosts`) and is not written to `path`
-    yet. `flag` is set if `--cluster` replaced the cluster's name: the flags (`-i FILE --cluster NAME`) that a
-    command needs to mean this cluster."""
+    `generated` is the text of an inventory that was made from flags (`up --hosts`) and is not written to `path` yet.
+    `flag` is empty unless `--cluster` replaced the cluster's name. Then it has the flags (` -i FILE --cluster NAME`)
+    that another command about this cluster needs."""
 
     inventory: Inventory
     path: Path
@@ -95,6 +96,19 @@ def named(env: Env, located: Located, cluster: str | None) -> Located:
     flag = f"{inventory_flag(env, located)} --cluster {cluster}"
     # The port in the inventory belongs to the cluster that the inventory names.
     return replace(located, inventory=replace(located.inventory, cluster=cluster, port=None), flag=flag)
+
+
+def with_image(located: Located, image: str) -> Located:
+    """Return the inventory with the image that `--image` names, which applies instead of its own. Return `located`
+    unchanged if `image` is empty. Raise UsageProblem if it is not the name of an image."""
+    if not image:
+        return located
+    field = next(field for field in INVENTORY_FIELD.fields if field.name == "image")
+    if not field.matches(image):
+        raise UsageProblem(f"--image {field.should}, got {image!r}")
+    tag = names.image_tag(image)
+    inventory = replace(located.inventory, image=tag, has_named_image=True, forced_image=tag)
+    return replace(located, inventory=inventory)
 
 
 def check_cluster_name(cluster: str) -> None:

@@ -31,7 +31,8 @@ _RESERVED_PATHS = (names.CODE_MOUNT, names.CONTAINER_FOLDER, "/out", "/opt/hvdoc
 def parse(text: str, source: str, default_cluster: str) -> Inventory:
     """Return the inventory in `text`. Raise one InventoryError with all problems.
 
-    `source` names the file in messages. `default_cluster` is the cluster's name if the inventory has none."""
+    `source` names the file in messages. `default_cluster` is the name of the cluster if the inventory does not give
+    one."""
     document = read_yaml(text, source)
     if document.value is None:
         raise InventoryError(source, ["the file is empty; it needs at least `hosts:`"])
@@ -55,6 +56,7 @@ def _inventory(reader: FieldReader, default_cluster: str) -> Inventory:
         cluster=text("cluster") or default_cluster,
         image=(named := text("image")) or names.DEFAULT_IMAGE,
         has_named_image=named is not None,
+        launcher=text("launcher"),
         port=reader.integer(top, (), fields["port"]),
         network=text("network", _network_problem),
         env=_env(reader, top.get("env")),

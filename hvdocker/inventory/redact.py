@@ -44,7 +44,7 @@ def redacted_value(name: str, value: str) -> str:
     """Return `value`, or three stars if the variable's `name` or the format of the value shows a secret. Empty values
     stay.
 
-    A URL in any other value keeps everything but its login: user:PASSWORD@ becomes user:***@, and a login without a
+    In any other value only the login of a URL is hidden: user:PASSWORD@ becomes user:***@, and a login without a
     password becomes ***@."""
     if value and (is_secret_name(name) or _TOKEN_FORMATS.search(value)):
         return HIDDEN

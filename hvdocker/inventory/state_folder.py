@@ -64,9 +64,9 @@ def _is_untouched(text: str) -> bool:
 
 
 def _refuse_other(path: Path, is_local: bool, cluster: str) -> None:
-    """Raise HvdockerError if the inventory at `path` in .hvdocker/ is of another cluster than `cluster`, or is not of
-    the kind that `is_local` says (local or remote). Replacing that inventory would lose the list of its hosts. A
-    missing file is no problem."""
+    """Raise HvdockerError if the inventory at `path` in .hvdocker/ is of another cluster than `cluster`, or is local
+    while `is_local` is False, or the reverse. Replacing that inventory would lose the list of its hosts. A missing file
+    is no problem."""
     if not path.is_file():
         return
     try:
@@ -108,8 +108,9 @@ def _unwritable(located: Located, why: str) -> UsageProblem:
 
 
 def point_at(located: Located) -> str | None:
-    """Make this the current cluster of its folder: write current.json, and the inventory if it was generated.
-    Return the path of the inventory that was current before, or None if there was none or it was this one.
+    """Make this inventory the current one of its folder, which verbs use if the user names none: write current.json,
+    and the inventory itself if it was generated. Return the path of the inventory that was current before. Return None
+    if there was none, or if it was the same.
 
     For a cluster that was named with `--cluster`, do nothing and return None."""
     if located.flag:

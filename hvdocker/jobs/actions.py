@@ -9,7 +9,7 @@ from typing import Any
 from hvdocker.errors import ExitCode, HvdockerError, raise_all
 from hvdocker.jobs.steps import FetchJobs, StopJob
 from hvdocker.plan.apply import Context
-from hvdocker.protocol.job import STOP_S
+from hvdocker.protocol.job_file import STOP_S
 
 
 def _stop_job(step: StopJob, context: Context) -> None:

@@ -13,12 +13,12 @@ from hvdocker.inventory.locate import Located
 from hvdocker.jobs import job_container
 from hvdocker.jobs.head_loss import fetching_logs_on_head_loss, head_was_down, reconnect_for
 from hvdocker.jobs.log.copies import find_log_copy, last_matching
+from hvdocker.jobs.log.reconnect import Reconnect
 from hvdocker.jobs.log.save import LOG_FILE, save_log
 from hvdocker.jobs.log.stream import read_reopening
 from hvdocker.jobs.log.tail import read_tail
 from hvdocker.jobs.lookup import FoundJob, find_job, observe_jobs
 from hvdocker.jobs.outcome import JobEnd
-from hvdocker.jobs.reconnect import Reconnect
 from hvdocker.jobs.stop import remove_leftover_secrets
 from hvdocker.protocol.output import Line, LineFilter
 from hvdocker.protocol.placement import Placement
@@ -124,11 +124,17 @@ def _follow(
         viewer.line(line)
 
     link, before = read_reopening(
-        link, reconnect, lambda now: read_tail(now, container, placement, LAST_LINES, LineFilter(), is_open=True)
+        link,
+        reconnect,
+        lambda now: read_tail(
+            now, container, placement, LAST_LINES, LineFilter(), is_open=True, launcher=found.launcher
+        ),
     )
     for line in before.lines:
         show(line)
-    job_container.follow_lines(link, container, placement, show, None, before.since, before.skip, reconnect)
+    job_container.follow_lines(
+        link, container, placement, show, None, before.since, before.skip, reconnect, launcher=found.launcher
+    )
 
 
 def _last_lines_of_failed_rank(found: FoundJob, end: JobEnd) -> dict[int, tuple[str, ...]]:
@@ -138,7 +144,12 @@ def _last_lines_of_failed_rank(found: FoundJob, end: JobEnd) -> dict[int, tuple[
     if first is None or found.master is None:
         return {}
     said = read_tail(
-        found.link, found.master.name, found.placement, FAILED_RANK_LINES, LineFilter(frozenset({first.rank}))
+        found.link,
+        found.master.name,
+        found.placement,
+        FAILED_RANK_LINES,
+        LineFilter(frozenset({first.rank})),
+        launcher=found.launcher,
     )
     return {first.rank: tuple(line.text for line in said.lines if line.text.strip())}
 

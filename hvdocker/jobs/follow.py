@@ -14,12 +14,12 @@ from hvdocker.events import Event
 from hvdocker.inventory.locate import Located
 from hvdocker.jobs import job_container
 from hvdocker.jobs.head_loss import JobHead, diagnose_head, head_was_down
+from hvdocker.jobs.job_spec import JobSpec
+from hvdocker.jobs.log.reconnect import Reconnect
 from hvdocker.jobs.log.save import LOG_FILE, save_log
 from hvdocker.jobs.orphan_ranks import OrphanRanks, interrupted_error
 from hvdocker.jobs.outcome import JobEnd
-from hvdocker.jobs.reconnect import Reconnect
 from hvdocker.jobs.secrets.plan import CLEAN_EXIT_CODES
-from hvdocker.protocol.job import JobSpec
 from hvdocker.protocol.output import Line
 from hvdocker.transport.session import Session
 
@@ -57,7 +57,12 @@ class JobFollower:
         reconnect = self._reconnect()
         try:
             job_container.follow_lines(
-                self._link, self._container, self.job.placement, self._show_line, again=reconnect
+                self._link,
+                self._container,
+                self.job.placement,
+                self._show_line,
+                again=reconnect,
+                launcher=self.job.launcher.name,
             )
         except KeyboardInterrupt:
             raise self.stop_on_ctrl_c() from None
@@ -145,5 +150,10 @@ class JobFollower:
         first = end.record.first_failure if end.record else None
         if first and first.rank not in self.last_lines:
             self.last_lines[first.rank] = job_container.last_lines_of_rank(
-                self._link, self._container, self.job.placement, first.rank, LAST_LINES_PER_RANK
+                self._link,
+                self._container,
+                self.job.placement,
+                first.rank,
+                LAST_LINES_PER_RANK,
+                self.job.launcher.name,
             )

@@ -18,8 +18,8 @@ from hvdocker.events import Event
 from hvdocker.inventory.locate import Located
 from hvdocker.jobs.fetch import fetch_job_files, find_code
 from hvdocker.jobs.log.rank_logs import RankLogTail, read_rank_log_tails, tail_rank_logs
+from hvdocker.jobs.log.reconnect import Reconnect
 from hvdocker.jobs.lookup import FoundJob
-from hvdocker.jobs.reconnect import Reconnect
 from hvdocker.jobs.secrets.plan import steps_after_head_loss
 from hvdocker.observe.state import ClusterState
 from hvdocker.plan.plan import plan_of

@@ -9,8 +9,9 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from hvdocker import names
-from hvdocker.protocol.job import JobRecord
+from hvdocker.launchers import DEFAULT
 from hvdocker.protocol.placement import Placement, Share, placement_from_label
+from hvdocker.protocol.record import JobRecord
 from hvdocker.protocol.resilience import Elastic
 
 # Exit codes of a supervisor. Any other code means that the supervisor was killed, and does not say how the job ended.
@@ -38,8 +39,9 @@ class JobTexts:
 class PastJob:
     """A job as its files describe it. `script` names the script, module or command that it ran. `state` is a word such
     as `succeeded`, or `unknown` if no file says how the job ended. `started` is a Unix time; `seconds` is the run time.
-    `elastic` has the limits for the number of ranks of an elastic job; None for any other job. `record` is the parsed
-    record.json. A field is empty or None if no file has it."""
+    `elastic` has the limits for the number of ranks of an elastic job; None for any other job. `launcher` is the name
+    of its launcher, `np` its number of ranks. `record` is the parsed record.json. A field is empty or None if no file
+    has it."""
 
     job: str
     cluster: str = ""
@@ -52,6 +54,8 @@ class PastJob:
     started: float | None = None
     seconds: float | None = None
     restarts: int = 0
+    launcher: str = ""
+    np: int | None = None
     record: JobRecord | None = None
 
 
@@ -79,6 +83,8 @@ def read_past_job(job: str, texts: JobTexts) -> PastJob:
         started=_first_not_none(started, _number(master.get("created")), _number(capsule.get("started"))),
         seconds=max(0.0, finished - started) if finished and started is not None else None,
         restarts=max(0, _integer(record.get("restarts")) or 0),
+        launcher=_launcher(labels, spec, capsule),
+        np=_first_not_none(_integer(spec.get("np")), _integer(capsule.get("np"))),
         record=JobRecord.read(texts.record) if texts.record else None,
     )
 
@@ -116,6 +122,12 @@ def _placement(labels: _Object, spec: _Object, capsule: _Object) -> Placement:
     names_of = [_text(one.get("name"), one.get("host")) for one in hosts]
     slots = [_integer(one.get("slots")) or 0 for one in hosts]
     return Placement(tuple(Share(name, count) for name, count in zip(names_of, slots, strict=True) if name))
+
+
+def _launcher(labels: _Object, spec: _Object, capsule: _Object) -> str:
+    """Return the name of the launcher. A job that names none is from a version that had only the default launcher."""
+    told = _text(_object_in(spec, "launcher").get("name"), capsule.get("launcher_name"))
+    return told or _text(labels.get(names.LABEL_LAUNCHER)) or DEFAULT
 
 
 def _elastic(spec: _Object) -> Elastic | None:

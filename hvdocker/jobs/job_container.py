@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 from hvdocker import names
 from hvdocker.jobs.log.stream import LogReader, ReopenLink
 from hvdocker.jobs.outcome import JobEnd
-from hvdocker.launchers.horovod_output import without_launcher_traceback
+from hvdocker.launchers import named
 from hvdocker.observe.state import ClusterState, ContainerSeen
-from hvdocker.protocol.job import STOP_S, JobRecord
+from hvdocker.protocol.job_file import STOP_S
 from hvdocker.protocol.output import Line, LineAssembler, parse_line, settle_states, without_states
 from hvdocker.protocol.placement import Placement
+from hvdocker.protocol.record import JobRecord
 
 if TYPE_CHECKING:
     from docker import APIClient
@@ -63,15 +64,17 @@ def read_lines(
     since: float | None = None,
     skip: int = 0,
     count: LineCount | None = None,
+    launcher: str = "",
 ) -> Iterator[Line]:
     """Yield the lines of the job's output, which is the log of the master `container`. `placement` says on which host
     each rank is, so that each Line names its host.
 
     With `follow` go on until the job ends. With `tail` begin with that many last lines; None means all. With `since`, a
     Unix time of the host's clock, leave out older lines. Then leave out the first `skip` lines. Of a progress bar only
-    the final state is a line. `count` counts the lines that the engine sends."""
+    the final state is a line. `count` counts the lines that the engine sends. `launcher` is the name of the job's
+    launcher, whose own noise is left out."""
     lines = islice(_all_lines(link, container, placement, follow, tail, since, count or LineCount()), skip, None)
-    return without_launcher_traceback(without_states(lines))
+    return named(launcher).filter(without_states(lines))
 
 
 def _all_lines(
@@ -112,6 +115,7 @@ def follow_lines(
     skip: int = 0,
     again: ReopenLink | None = None,
     count: LineCount | None = None,
+    launcher: str = "",
 ) -> HostLink:
     """Pass every line of the job's output (the log of the master `container`) to `on_line`, exactly once, until the job
     ends. Return the link used last. The states of progress bars are passed too, and the final one once more as a plain
@@ -119,23 +123,25 @@ def follow_lines(
 
     `placement` says on which host each rank is. `tail` is the number of last lines with which to begin, None for all.
     With `since`, a Unix time of the host's clock, older lines are left out. Then the first `skip` lines are left out.
-    `count` counts the lines that the engine sends, each once. If the link breaks, `again` returns a new link; without
+    `count` counts the lines that the engine sends, each once. `launcher` is the name of the job's launcher, whose own
+    noise is left out. If the link breaks, `again` returns a new link; without
     `again` a broken link raises HostUnreachable."""
     reading = LogReader(link, container, lambda now: is_running(now, container), again, tail, since)
     lines = islice(_parsed((count or LineCount()).pieces(reading.pieces()), placement), skip, None)
-    for line in without_launcher_traceback(settle_states(lines)):
+    for line in named(launcher).filter(settle_states(lines)):
         on_line(line)
     return reading.link
 
 
 def last_lines_of_rank(
-    link: HostLink, container: str, placement: Placement, rank: int, count: int = 10
+    link: HostLink, container: str, placement: Placement, rank: int, count: int = 10, launcher: str = ""
 ) -> tuple[str, ...]:
     """Return up to `count` last lines of a rank, without empty lines. Only the last LOOK_BACK_LINES lines of the log of
-    the master `container` are searched, so the result may be empty. `placement` says on which host each rank is."""
+    the master `container` are searched, so the result may be empty. `placement` says on which host each rank is.
+    `launcher` is the name of the job's launcher."""
     said = [
         line.text
-        for line in read_lines(link, container, placement, follow=False, tail=LOOK_BACK_LINES)
+        for line in read_lines(link, container, placement, follow=False, tail=LOOK_BACK_LINES, launcher=launcher)
         if line.rank == rank and line.text.strip()
     ]
     return tuple(said[-count:])

@@ -14,6 +14,7 @@ from hvdocker.inventory.inventory import Inventory
 from hvdocker.inventory.locate import Located
 from hvdocker.jobs.history import STATE_OF_EXIT_CODE, script_stem
 from hvdocker.jobs.local_jobs import LocalJob, local_jobs
+from hvdocker.launchers import DEFAULT
 from hvdocker.locks.ticket import Ticket, queue_positions
 from hvdocker.observe.state import ClusterState, ContainerSeen
 from hvdocker.protocol.placement import Placement
@@ -32,7 +33,8 @@ class ListedJob:
     """A job in the list. `state` is a word such as `running` or `succeeded`. `host` is the host of its master
     container, empty if the container is gone or its host is unreachable. `created` is a Unix time; `seconds` is how
     long the job runs or ran. `script` names what it runs. `elastic` has the limits for the number of ranks, None for a
-    job that is not elastic. `local_folder` is the folder with the job's files on the controller, or empty."""
+    job that is not elastic. `launcher` is the name of its launcher; `ranks` is its number of ranks, None if there are
+    as many as slots. `local_folder` is the folder with the job's files on the controller, or empty."""
 
     job: str
     cluster: str
@@ -47,6 +49,13 @@ class ListedJob:
     elastic: Elastic | None = None
     restarts: int = 0
     local_folder: str = ""
+    launcher: str = ""
+    ranks: int | None = None
+
+    @property
+    def np(self) -> int:
+        """The number of ranks, 0 if it is unknown."""
+        return self.ranks or self.placement.np
 
     @property
     def is_running(self) -> bool:
@@ -60,7 +69,8 @@ class ListedJob:
             "script": self.script,
             "state": self.state,
             "exit_code": self.exit_code,
-            "np": self.placement.np or None,
+            "launcher": self.launcher or None,
+            "np": self.np or None,
             "min_np": self.elastic.min_np if self.elastic else None,
             "max_np": self.elastic.max_np if self.elastic else None,
             "placement": {share.host: share.slots for share in self.placement.shares},
@@ -203,6 +213,8 @@ def _completed(live: ListedJob, home: ListedJob) -> ListedJob:
         seconds=live.seconds if live.seconds is not None else home.seconds,
         restarts=max(live.restarts, home.restarts),
         local_folder=home.local_folder,
+        launcher=live.launcher or home.launcher,
+        ranks=live.ranks or home.ranks,
     )
 
 
@@ -222,6 +234,8 @@ def _from_local_job(home: LocalJob) -> ListedJob:
         elastic=past.elastic,
         restarts=past.restarts,
         local_folder=str(home.folder),
+        launcher=past.launcher,
+        ranks=past.np,
     )
 
 
@@ -254,6 +268,8 @@ def _listed_job(name: str, seen: MasterSeen, placement: Placement, now: float) -
         script=container.labels.get(names.LABEL_SCRIPT, ""),
         exit_code=None if container.is_living else container.exit_code,
         elastic=Elastic.read(container.labels.get(names.LABEL_ELASTIC, "")),
+        launcher=container.launcher or DEFAULT,
+        ranks=container.ranks,
     )
 
 

@@ -15,12 +15,12 @@ from hvdocker.inventory.select_hosts import select_named_hosts
 from hvdocker.jobs import job_container
 from hvdocker.jobs.head_loss import fetching_logs_on_head_loss, reconnect_for
 from hvdocker.jobs.log.copies import find_log_copy, last_matching
+from hvdocker.jobs.log.reconnect import Reconnect
 from hvdocker.jobs.log.save import missing_beginning
 from hvdocker.jobs.log.since import Since
 from hvdocker.jobs.log.stream import read_reopening
 from hvdocker.jobs.log.tail import read_tail
 from hvdocker.jobs.lookup import FoundJob, find_job, observe_jobs
-from hvdocker.jobs.reconnect import Reconnect
 from hvdocker.protocol.output import Line, LineFilter
 from hvdocker.transport.session import connected
 
@@ -74,6 +74,7 @@ def _from_container(found: FoundJob, request: LogsRequest, on_line: job_containe
     only for a part of the log (`tail` or `since`)."""
     assert found.master is not None
     link, container, placement = found.link, found.master.name, found.placement
+    launcher = found.launcher
     since = request.since.on(link) if request.since else None
 
     def take(line: Line) -> None:
@@ -85,18 +86,24 @@ def _from_container(found: FoundJob, request: LogsRequest, on_line: job_containe
         link, last = read_reopening(
             link,
             reconnect if is_open else None,
-            lambda now: read_tail(now, container, placement, tail, request.lines, since, is_open),
+            lambda now: read_tail(now, container, placement, tail, request.lines, since, is_open, launcher),
         )
         for line in last.lines:
             on_line(line)
         if is_open:
-            job_container.follow_lines(link, container, placement, take, None, last.since, last.skip, reconnect)
+            job_container.follow_lines(
+                link, container, placement, take, None, last.since, last.skip, reconnect, launcher=launcher
+            )
         return ""
     count = job_container.LineCount()
     if request.follows:
-        link = job_container.follow_lines(link, container, placement, take, since=since, again=reconnect, count=count)
+        link = job_container.follow_lines(
+            link, container, placement, take, since=since, again=reconnect, count=count, launcher=launcher
+        )
     else:
-        for line in job_container.read_lines(link, container, placement, follow=False, since=since, count=count):
+        for line in job_container.read_lines(
+            link, container, placement, follow=False, since=since, count=count, launcher=launcher
+        ):
             take(line)
         # The SDK ends a stream silently when the link breaks: this call raises if the link is dead.
         job_container.is_running(link, container)

@@ -63,6 +63,14 @@ class FoundJob:
         return self.observed.state.placement_of(self.master) if self.master else self.recorded_placement
 
     @property
+    def launcher(self) -> str:
+        """The name of the job's launcher, from the label of its master or from its files on the controller. Empty if
+        it is unknown."""
+        if self.master:
+            return self.master.launcher
+        return self.local.past.launcher if self.local else ""
+
+    @property
     def head(self) -> str:
         """The host whose engine has the master. Use it only if `master` is not None."""
         assert self.master is not None

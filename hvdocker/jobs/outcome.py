@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hvdocker.errors import JobFailed, JobStopped
-from hvdocker.protocol.job import DroppedHost, Hang, JobRecord, RankEnd
 from hvdocker.protocol.placement import Placement
+from hvdocker.protocol.rank_messages import RankEnd
+from hvdocker.protocol.record import DroppedHost, Hang, JobRecord
 from hvdocker.units import pluralize, show_seconds
 
 # The exit code that an engine gives to a container which it finds dead when the engine starts.

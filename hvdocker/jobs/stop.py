@@ -14,7 +14,7 @@ from hvdocker.jobs.lookup import FoundJob, find_job, observe_jobs
 from hvdocker.jobs.secrets.plan import CLEAN_EXIT_CODES, steps_after_stop
 from hvdocker.locks.owner import refuse_foreign_job, refuse_foreign_owner
 from hvdocker.plan.plan import plan_of
-from hvdocker.protocol.job import GRACE_S
+from hvdocker.protocol.job_file import GRACE_S
 from hvdocker.transport.session import connected
 
 if TYPE_CHECKING:

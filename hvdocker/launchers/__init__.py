@@ -1,7 +1,29 @@
-"""Launchers: the programs, such as horovodrun, that start the ranks of a job. Pure; one file per launcher.
+"""Launchers: ways to start the ranks of a job. Pure; one file per launcher.
 
-launcher.py has the Launcher protocol: a placement goes in, the command line that starts all ranks comes out.
-training/decide.py chooses a launcher and stores that command line in job.json; the supervisor in the master runs it.
-horovod.py builds the command line of horovodrun, horovod_flags.py checks the tuning flags that the user passes on to
-horovodrun, and horovod_output.py removes horovodrun's noise from the output of a job. To add a launcher, add a file
-here and choose it in training/decide.py; the image needs a counterpart in inside/launchers/."""
+launcher.py has the base class Launcher, with neutral defaults. Every other launcher is one file with a subclass, and
+one entry of LAUNCHERS here. choose.py decides which launcher a job gets. passed_flags.py splits flags that launchers
+take from the command line. frameworks.py says what an image has, and what a script imports. The image has a counterpart
+of every launcher in inside/launchers/, which builds the command line. horovod_output.py removes the noise of one
+launcher from the output of a job. docs/launchers.md shows how to add a launcher."""
+
+from __future__ import annotations
+
+from hvdocker.launchers.each import Each
+from hvdocker.launchers.horovod import Horovod
+from hvdocker.launchers.jax import Jax
+from hvdocker.launchers.launcher import Launcher
+from hvdocker.launchers.mpi import Mpi
+from hvdocker.launchers.tensorflow import Tensorflow
+from hvdocker.launchers.torch import Torch
+from hvdocker.launchers.torchrun import Torchrun
+
+LAUNCHERS: tuple[Launcher, ...] = (Horovod(), Torch(), Torchrun(), Tensorflow(), Jax(), Mpi(), Each())
+NAMES = tuple(launcher.name for launcher in LAUNCHERS)
+# The launcher of images and of jobs that name none: those of versions that had only this one.
+DEFAULT = NAMES[0]
+
+
+def named(name: str) -> Launcher:
+    """Return the launcher with this name. An empty or unknown name, which a label of another version may have, means
+    the default launcher."""
+    return next((launcher for launcher in LAUNCHERS if launcher.name == name), LAUNCHERS[0])

@@ -1,10 +1,13 @@
-"""The command line of horovodrun with Gloo, for fixed hosts and for Horovod Elastic. Pure."""
+"""The launcher `horovod`: horovodrun with Gloo, on fixed hosts or as Horovod Elastic. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from typing import ClassVar
 
-from hvdocker.protocol.placement import Placement
+from hvdocker.launchers.horovod_output import without_launcher_traceback
+from hvdocker.launchers.launcher import Launcher, LaunchRequest, check_number
+from hvdocker.protocol.output import Line
 from hvdocker.protocol.resilience import Elastic
 
 DISCOVERY_SCRIPT = "/opt/hvdocker/bin/discover"
@@ -13,39 +16,59 @@ DISCOVERY_SCRIPT = "/opt/hvdocker/bin/discover"
 COOLDOWN_S = ("1", "10")
 
 
-class Horovodrun:
-    """Builds the command line of horovodrun on fixed hosts (`argv`, see Launcher). `start_timeout_s` is how long
-    horovodrun waits until all ranks have started. `tuning` are Horovod's tuning flags, such as `--cycle-time-ms 5`,
-    passed on unchanged.
+class Horovod(Launcher):
+    """Builds the command line of horovodrun, which the image completes and runs.
 
     `--gloo` is given because horovodrun takes seconds to detect Gloo (it imports TensorFlow). `--disable-cache` is
-    given because results cached for earlier containers may be wrong for new ones."""
+    given because results cached for earlier containers may be wrong for new ones. Horovod does not accept IPv6
+    addresses in -H. The flags are the groups tunable, autotune, timeline, stall and library of horovodrun 0.28, and
+    those of the group elastic that do not select hosts."""
 
-    def __init__(self, start_timeout_s: int = 120, tuning: Sequence[str] = ()) -> None:
-        self.start_timeout_s = start_timeout_s
-        self.tuning = tuple(tuning)
+    name = "horovod"
+    frameworks = ("horovod",)
+    image = "tensorflow"
+    packages = ("tensorflow", "horovod", "nccl")
+    is_elastic = True
+    flags: ClassVar[Mapping[str, int]] = {
+        "--fusion-threshold-mb": 1, "--cycle-time-ms": 1, "--cache-capacity": 1,
+        "--hierarchical-allreduce": 0, "--no-hierarchical-allreduce": 0,
+        "--hierarchical-allgather": 0, "--no-hierarchical-allgather": 0,
+        "--autotune": 0, "--no-autotune": 0, "--autotune-log-file": 1,
+        "--autotune-warmup-samples": 1, "--autotune-steps-per-sample": 1,
+        "--autotune-bayes-opt-max-samples": 1, "--autotune-gaussian-process-noise": 1,
+        "--timeline-filename": 1, "--timeline-mark-cycles": 0, "--no-timeline-mark-cycles": 0,
+        "--stall-check": 0, "--no-stall-check": 0,
+        "--stall-check-warning-time-seconds": 1, "--stall-check-shutdown-time-seconds": 1,
+        "--log-level": 1, "--log-with-timestamp": 0, "--log-without-timestamp": 0,
+        "--log-hide-timestamp": 0, "--prefix-output-with-timestamp": 0,
+        "--thread-affinity": 1, "--gloo-timeout-seconds": 1, "--verbose": 0,
+        "--elastic-timeout": 1, "--reset-limit": 1,
+    }  # fmt: skip
+    elastic_flags = ("--elastic-timeout", "--reset-limit")
 
-    def argv(self, placement: Placement, addresses: Mapping[str, str], port: int) -> tuple[str, ...]:
+    def check_values(self, flag: str, values: tuple[str, ...]) -> None:
+        # The supervisor reads these values too.
+        if flag in self.elastic_flags:
+            check_number(flag, values, least=1)
+
+    def options(self, job: LaunchRequest) -> dict[str, object]:
+        return {"words": list(self.preview(job))}
+
+    def preview(self, job: LaunchRequest) -> tuple[str, ...]:
+        if job.elastic:
+            return _elastic_words(job, job.elastic)
         # Addresses, not names: horovodrun treats a name that does not resolve to a local address as a remote host.
-        hosts = ",".join(f"{addresses[share.host]}:{share.slots}" for share in placement.shares)
-        words = ("horovodrun", "-np", str(placement.np), "-H", hosts, "-p", str(port), "--gloo")
-        return (*words, "--disable-cache", "--start-timeout", str(self.start_timeout_s), *self.tuning)
+        words = ("horovodrun", "-np", str(job.placement.np), "-H", job.hosts_text, "-p", str(job.port), "--gloo")
+        return (*words, "--disable-cache", "--start-timeout", str(job.start_timeout_s), *job.flags)
+
+    def filter(self, lines: Iterable[Line]) -> Iterator[Line]:
+        return without_launcher_traceback(lines)
 
 
-class ElasticHorovodrun:
-    """Builds the command line of horovodrun for an elastic job (`argv`, see Launcher). `elastic` has the least and the
-    greatest number of ranks of the job. The command line names no hosts: while the job runs, horovodrun runs
-    DISCOVERY_SCRIPT repeatedly, which prints the current hosts. `start_timeout_s` and `tuning` are passed on as in
-    Horovodrun."""
-
-    def __init__(self, elastic: Elastic, start_timeout_s: int = 120, tuning: Sequence[str] = ()) -> None:
-        self.elastic = elastic
-        self.start_timeout_s = start_timeout_s
-        self.tuning = tuple(tuning)
-
-    def argv(self, placement: Placement, addresses: Mapping[str, str], port: int) -> tuple[str, ...]:
-        most = self.elastic.max_np
-        bounds = ("--min-np", str(self.elastic.min_np), *(("--max-np", str(most)) if most else ()))
-        words = ("horovodrun", "-np", str(placement.np), *bounds, "--host-discovery-script", DISCOVERY_SCRIPT)
-        started = ("-p", str(port), "--gloo", "--disable-cache", "--start-timeout", str(self.start_timeout_s))
-        return (*words, *started, "--blacklist-cooldown-range", *COOLDOWN_S, *self.tuning)
+def _elastic_words(job: LaunchRequest, elastic: Elastic) -> tuple[str, ...]:
+    """Return the command line of an elastic job. It names no hosts: while the job runs, horovodrun runs
+    DISCOVERY_SCRIPT repeatedly, which prints the current hosts."""
+    bounds = ("--min-np", str(elastic.min_np), *(("--max-np", str(elastic.max_np)) if elastic.max_np else ()))
+    words = ("horovodrun", "-np", str(job.placement.np), *bounds, "--host-discovery-script", DISCOVERY_SCRIPT)
+    started = ("-p", str(job.port), "--gloo", "--disable-cache", "--start-timeout", str(job.start_timeout_s))
+    return (*words, *started, "--blacklist-cooldown-range", *COOLDOWN_S, *job.flags)

@@ -1,19 +1,100 @@
-"""The protocol that the class of every launcher (a program such as horovodrun that starts the ranks) implements.
-Pure."""
+"""The base class of launchers, with neutral defaults, and what a launcher is told about a job. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Protocol
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import ClassVar
 
+from hvdocker.errors import UsageProblem
+from hvdocker.protocol.output import Line
 from hvdocker.protocol.placement import Placement
+from hvdocker.protocol.resilience import Elastic
 
 
-class Launcher(Protocol):
-    """Builds the command line of one launcher: `argv` returns the command line that starts all ranks of a placement.
+@dataclass(frozen=True)
+class LaunchRequest:
+    """What a launcher is told about a job. `addresses` has the training address of each host, `port` is the SSH port of
+    the workers. `np` is the number of ranks; a launcher that is a pool may have more ranks than slots. `flags` are the
+    flags that the user passes on to the launcher, with their values. `start_timeout_s` is how long all ranks may take
+    to start. `fails_fast` is the flag `--fail-fast`."""
 
-    `addresses` has the training address of each host, and `port` is the SSH port of the workers. The command line does
-    not contain the user's command. The supervisor appends the network interface and the command of the rank wrapper,
-    which runs the user's command for every rank."""
+    placement: Placement
+    addresses: Mapping[str, str]
+    port: int
+    np: int
+    elastic: Elastic | None = None
+    flags: tuple[str, ...] = ()
+    start_timeout_s: int = 120
+    fails_fast: bool = False
 
-    def argv(self, placement: Placement, addresses: Mapping[str, str], port: int) -> tuple[str, ...]: ...
+    @property
+    def hosts_text(self) -> str:
+        """The hosts by address with their slots, such as `10.0.0.12:1,10.0.0.11:5`."""
+        return ",".join(f"{self.addresses[share.host]}:{share.slots}" for share in self.placement.shares)
+
+
+class Launcher:
+    """A way to start the ranks of a job. Subclasses change what differs.
+
+    `name` is the value of `--launcher` and of the label `hvdocker.launcher`. `frameworks` are the packages that the
+    image must have, `image` is the short name of an image that has them (empty: they are requirements of the job).
+    `packages` must have the same version on all hosts. `is_elastic` allows `--min-np`. `takes_ipv6` allows training
+    addresses of IPv6. `is_pool` means that ranks are independent, and that more ranks than slots wait for free slots.
+    `flags` are the flags that the launcher takes from the user, each with its number of values; `elastic_flags` are
+    those that go with `--min-np` only. No launcher needs equal shares, so there is no property for that."""
+
+    name = ""
+    frameworks: tuple[str, ...] = ()
+    image = ""
+    packages: tuple[str, ...] = ()
+    is_elastic = False
+    takes_ipv6 = False
+    is_pool = False
+    flags: ClassVar[Mapping[str, int]] = {}
+    elastic_flags: tuple[str, ...] = ()
+
+    def check_flags(self, words: tuple[str, ...], is_elastic: bool) -> None:
+        """Raise UsageProblem if `words`, the flags for the launcher with their values, has a flag of another launcher,
+        or one that needs `--min-np` in a job that is not elastic."""
+        for flag, values in self.split_flags(words):
+            if flag in self.elastic_flags and not is_elastic:
+                fix = "--min-np N says with how few ranks the job goes on"
+                raise UsageProblem(f"{flag} goes with --min-np", fix=fix)
+            self.check_values(flag, values)
+
+    def split_flags(self, words: tuple[str, ...]) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """Yield each flag in `words` with its values. Raise UsageProblem for a flag that this launcher does not
+        take."""
+        rest = words
+        while rest:
+            flag = rest[0]
+            if flag not in self.flags:
+                own = f"its flags are {', '.join(self.flags)}" if self.flags else "it takes no flags"
+                raise UsageProblem(f"the launcher {self.name} has no flag {flag}", fix=own)
+            count = 1 + self.flags[flag]
+            yield flag, rest[1:count]
+            rest = rest[count:]
+
+    def check_values(self, flag: str, values: tuple[str, ...]) -> None:
+        """Raise UsageProblem if the values of a flag are wrong. By default the launcher itself checks them, in the
+        container."""
+
+    def options(self, job: LaunchRequest) -> dict[str, object]:
+        """Return the options of the job for the counterpart in the image, as JSON values for job.json."""
+        return {}
+
+    def preview(self, job: LaunchRequest) -> tuple[str, ...]:
+        """Return the words that a plan shows before the command of the ranks."""
+        return (self.name, "-np", str(job.np), "-H", job.hosts_text, *job.flags)
+
+    def filter(self, lines: Iterable[Line]) -> Iterator[Line]:
+        """Yield the lines of a job's output without the launcher's own noise."""
+        return iter(lines)
+
+
+def check_number(flag: str, values: tuple[str, ...], least: int) -> None:
+    """Raise UsageProblem unless the only value of `flag` is a whole number of at least `least`."""
+    (value,) = values
+    if not value.isascii() or not value.isdecimal() or int(value) < least:
+        raise UsageProblem(f"{flag} should be a whole number, at least {least}, got {value!r}")

@@ -9,8 +9,8 @@ ticket_commands.py the shell scripts, held_ticket.py one ticket on one host, and
 host of a `hvdocker run`. owner.py has the owner checks. holder.py, ticket.py, tmp_folder.py, lock_takeover_commands.py,
 ticket_commands.py and owner.py are pure.
 
-`up`, `down`, `gc` and `image push` first observe without locks. If there is something to do, they take the
-locks, observe again and plan again. So a second `up` of a healthy cluster takes no lock. `keys rotate` takes
-the locks before it observes. `train` takes the locks before it looks for free slots and releases them when the
-master runs; from then on the labels of the master hold the slots. Dry runs, `stop`, `fetch` and `image build`
-take no lock."""
+`up`, `down`, `gc` and `image push` first read the state of the hosts without locks. If there is something to do, they
+take the locks, read the state again and plan again. So a second `up` of a healthy cluster takes no lock. `keys rotate`
+takes the locks before it reads the state. `train` takes the locks before it looks for free slots and releases them when
+the master runs; from then on the labels of the master hold the slots. Dry runs, `stop`, `fetch` and `image build` take
+no lock."""

@@ -6,11 +6,11 @@ of machine-id and address. Every client uses this order, so one of two clients t
 them. The order can differ only for cloned machines that have the same machine-id and are reached by different
 addresses. Then two clients may wait for each other until `--lock-wait` ends one of them.
 
-While a client holds locks, it renews them every ten seconds. Such a renewal is called a beat. A lock without a
-beat for a minute is stale, and another client may take it over. A beat also finds out whether this client has lost
-the lock: another client took it over, or a user released it. The client then stops with exit code 5. It undoes
-nothing, because the new holder may already depend on the state that it found. For at most ten seconds, between the
-takeover and the next beat, both clients may change the host. A lock that others may take over cannot prevent that.
+While a client holds locks, it renews them every ten seconds. Such a renewal is called a beat. A lock without a beat for
+a minute is stale, and another client may take it over. A beat also finds out whether this client has lost the lock:
+another client took it over, or a user released it. The client then stops with exit code 5. It does not remove what it
+created, because the new holder may already use that. For at most ten seconds, between the takeover and the next beat,
+both clients may change the host. No lock that can be taken over prevents that.
 
 If no lock can be written on a host (its /tmp is full or read-only) and no other client holds the lock, every verb
 fails except `down` and `gc`. These two continue without a lock, because they free space."""
@@ -51,7 +51,8 @@ _BRIEF_HOLD_S = 3
 
 
 class LockUnwritable(HostUnfit):
-    """No lock can be written on the host (its /tmp is full or read-only), and no client (hvdocker process) holds it."""
+    """No lock can be written on the host (its /tmp is full or read-only), and no client (hvdocker process) holds the
+    lock."""
 
 
 class LockUnusable(HostUnfit):
@@ -62,8 +63,8 @@ class LockUnusable(HostUnfit):
 class LockOptions:
     """How a verb takes locks.
 
-    `inventory_flag` (` -i FILE`) is added to the hvdocker commands in error messages, so that they apply to this
-    inventory. If `is_needed` is False, a host on which no lock can be written is used without a lock. Otherwise
+    `inventory_flag` (` -i FILE`) is added to the hvdocker commands in error messages, so that these commands apply to
+    this inventory. If `is_needed` is False, a host on which no lock can be written is used without a lock. Otherwise
     LockUnwritable is raised for it."""
 
     inventory_flag: str = ""
@@ -197,10 +198,9 @@ class HeldLocks:
         return run_lock_command(self._links[name], take_lock(self._claim))
 
     def give_back(self) -> None:
-        """Release the locks on all hosts, including hosts of which it is unknown whether the lock was acquired.
+        """Release the locks of this client on all hosts, even where it is unknown whether the client got the lock.
 
-        The release script keeps a lock with another token. The lock of an unreachable host becomes stale by
-        itself."""
+        A lock that another client holds is kept. The lock of an unreachable host becomes stale."""
         self._is_over.set()
         self._release([name for name in self._links if name not in self._hosts_without_lock])
 
@@ -253,7 +253,8 @@ class HeldLocks:
             self._beating.discard(name)
 
     def _locked(self, held: Mapping[str, LockAnswer]) -> list[HvdockerError]:
-        """Return one Locked error for each host in `held`: the answers of hosts whose lock another client holds.
+        """Return one Locked error for each host in `held`, which has the answers of the hosts whose lock another client
+        holds.
 
         Hosts with the same holder get the same text, so that the report can show them as one."""
         errors: list[HvdockerError] = []
@@ -287,7 +288,8 @@ class HeldLocks:
 
 
 def query_locks(links: Mapping[str, HostLink]) -> HostOutcomes[LockAnswer]:
-    """Return the lock of every host. Changes nothing. Hosts whose lock cannot be read are in `failed` of the result."""
+    """Return the state and the holder of the lock of every host. Changes nothing. Hosts whose lock cannot be read are
+    in `failed` of the result."""
     return for_each_host(links, lambda name: run_lock_command(links[name], look_at_lock()))
 
 

@@ -143,7 +143,7 @@ class HeldTicket:
     def leave(self) -> None:
         """Remove the ticket. Ctrl-C does not interrupt this, and a second call does nothing.
 
-        If the host is unreachable, its ticket is dead after DEAD_S seconds."""
+        If the host is unreachable, its ticket stays, and other clients regard it as dead after DEAD_S seconds."""
         if not self._is_over.is_set():
             self._is_over.set()
             run_uninterrupted(self._leave)

@@ -27,10 +27,10 @@ def locked(
 ) -> Iterator[HeldLocks]:
     """Hold the locks of the hosts in `links` until the block ends.
 
-    `verb` (`up`) is written into the locks, for other users to read. `wait_s` is how long to wait for locks that
-    other clients (hvdocker processes) hold; then Locked is raised. The caller must observe the hosts again inside the
-    block, because another client may have changed them before the locks were taken. If `is_needed` is False, a host
-    on which no lock can be written is used without a lock."""
+    `verb` (`up`) is written into the locks, for other users to read. `wait_s` is how long to wait for locks that other
+    clients (hvdocker processes) hold; then Locked is raised. Inside the block the caller must read the state of the
+    hosts again, because another client may have changed them before the locks were taken. If `is_needed` is False, a
+    host on which no lock can be written is used without a lock."""
     from hvdocker.locks.held_locks import LockOptions, hold_locks
 
     claim = make_claim(env, located, verb)

@@ -1,6 +1,6 @@
 """Identify this process, so that a later hvdocker on the same machine can tell whether this process has ended.
 
-A lock or ticket of a process that has ended can be released or ignored at once."""
+Then the lock or ticket of an ended process can be removed at once."""
 
 from __future__ import annotations
 

@@ -62,7 +62,8 @@ def waiting_tickets(tickets: Iterable[Ticket], cluster: str) -> list[Ticket]:
 
 
 def read_ticket(number: int, age_s: int, line: str, now: int) -> Ticket | None:
-    """Return the ticket with the content `line`. Return None if hvdocker did not write it, since any user can.
+    """Return the ticket with the content `line`. Return None if `line` is not as hvdocker writes it: any user of the
+    host can write such a file.
 
     `number` is the name of the ticket's file. `age_s` is the time since the ticket was renewed. `now` is the host's
     clock in Unix seconds."""

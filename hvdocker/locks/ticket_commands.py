@@ -5,8 +5,9 @@ name is an increasing number, at least the host's time in seconds, so that the n
 again. The complete file gets that name as a hard link, which can be created only once, so no two tickets have the
 same number. The modification time of the file says when the ticket was last renewed.
 
-A client that lists tickets removes dead ones, if it may change the host. If a dead ticket is renewed at that
-very moment, it may be removed all the same. Its client then finds it gone and creates another.
+A ticket that was not renewed for DEAD_S seconds is dead. A client that lists tickets removes dead ones, unless it may
+change nothing on the host (as in a dry run). If a dead ticket is renewed at that very moment, it may be removed all the
+same. Its client then creates another.
 
 The scripts return the content of a ticket as one line and interpret only its token. A ticket is renewed or
 removed only by a client that knows the token."""

@@ -11,6 +11,7 @@ from docker import APIClient
 
 from hvdocker import names
 from hvdocker.inventory.inventory import Inventory
+from hvdocker.observe.cluster_image import image_of_cluster
 from hvdocker.observe.probe import ProbeAnswer
 from hvdocker.observe.state import (
     ClusterState,
@@ -42,8 +43,8 @@ class EngineAnswers:
     other_containers: tuple[ContainerSeen, ...] = ()
 
     def engine(self, answer: ProbeAnswer) -> EngineSeen:
-        """Return the values of the engine, from its own answers and from `answer`, that of the probe (the script of
-        probe.py).
+        """Return the values of the engine, from its own answers and from `answer`, the output of the probe (the script
+        of probe.py).
 
         The memory is the probe's value if there is one, so that it is the same whether the engine was asked for
         `info` or not. Without `info`, the architecture is that of the image, or `?`."""
@@ -56,15 +57,16 @@ class EngineAnswers:
 
 
 def ask_engine(link: HostLink, inventory: Inventory) -> EngineAnswers:
-    """Ask the engine for the cluster's image and for all containers, and for its `info` (as `docker info` shows it)
-    only if that is needed.
+    """Ask the engine for the cluster's image, for the containers of all clusters, and, only if needed, for its `info`
+    (as `docker info` shows it).
 
     `info` is slow, because the engine starts programs to answer it. It is not needed if the engine already runs this
     cluster's worker from the cluster's image, or from that image with a requirements layer (installed Python
     packages): such an engine is known to be fit. The version needs no call of its own, because the engine
     names it in its answer to the ping with which the API client connects."""
     engine = link.engine()
-    image, (own, others) = (see_image(engine, inventory.image), see_own_and_other_containers(engine, inventory.cluster))
+    own, others = see_own_and_other_containers(engine, inventory.cluster)
+    image = see_image(engine, image_of_cluster(inventory, own))
     info = None if _runs_current_worker(image, own) else engine.info()
     return EngineAnswers(engine.engine_version, info, image, own, others)
 
@@ -149,15 +151,17 @@ def see_image(engine: APIClient, reference: str) -> ImageSeen | None:
         is_ours=names.LABEL_IMAGE in labels,
         layers=image_layers(found),
         content=image_content(found),
+        labels={name: value for name, value in labels.items() if name.startswith(names.LABEL_PREFIX)},
     )
 
 
 def see_controller(inventory: Inventory, with_images: bool) -> ClusterState:
-    """Return a state without hosts, which has the image, engine and networks of the controller's own engine.
+    """Return a state without hosts, which has what is known about the controller's own engine.
 
-    The controller's engine is asked only if the cluster is local (all workers on the controller) or `with_images` is
-    set. Otherwise these values are empty. They are also empty if the controller has no engine; then
-    `controller_problem` says why."""
+    The engine is asked only if the cluster is local (all workers on the controller) or `with_images` is set. With
+    `with_images` the cluster's image is looked for. If it is not found, or not looked for, `controller_engine` is read
+    too. The networks are read only for a local cluster. Values that are not read are empty. If the controller has no
+    engine, all are empty, and `controller_problem` says why."""
     if not inventory.is_local and not with_images:
         return ClusterState(hosts={})
     found = local_engine()

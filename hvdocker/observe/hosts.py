@@ -14,6 +14,7 @@ from typing import Any
 from hvdocker import names
 from hvdocker.errors import CommandTimeout, HostUnfit, HvdockerError, raise_all
 from hvdocker.inventory.inventory import Inventory
+from hvdocker.observe.cluster_image import image_of_cluster
 from hvdocker.observe.engine import EngineAnswers, ask_engine, see_controller, see_image, see_own_and_other_containers
 from hvdocker.observe.gpu_query import HUNG_ERROR, NVIDIA_SMI_TIMEOUT_S, GpuAnswer, count_gpus, query_gpus, read_gpus
 from hvdocker.observe.probe import ProbeAnswer, listeners, listening_ports, probe, reached_address, read_probe
@@ -82,7 +83,7 @@ def refresh_state(inventory: Inventory, links: Mapping[str, HostLink], before: C
         link = links[name]
         with translating_errors(name, "looking at the host again"):
             own, others = see_own_and_other_containers(link.engine(), inventory.cluster)
-            image = see_image(link.engine(), inventory.image)
+            image = see_image(link.engine(), image_of_cluster(inventory, own))
             ports = _listening_ports(link, inventory, own)
         seen = before.hosts[name]
         return replace(seen, containers=own, other_containers=others, image=image, listening_ports=ports)
@@ -239,7 +240,7 @@ def _missing_tools_error(tools: list[str]) -> HostUnfit:
 def choose_engine_access(answer: ProbeAnswer, link: SshLink) -> EngineAccess:
     """Choose the engine's socket if this user may open it, else the docker CLI through passwordless sudo.
 
-    `answer` is that of the probe; `link` only gives the host's name for errors. Raises HostUnfit if neither is
+    `answer` is the output of the probe; `link` only gives the host's name for errors. Raises HostUnfit if neither is
     possible."""
     sockets = answer.all("socket")
     for line in sockets:
@@ -264,8 +265,8 @@ def _engine_fix(answer: ProbeAnswer, has_cli: bool, has_sudo: bool) -> str:
     """Return the command, shown to the user as a fix, that installs or starts a Docker engine on the host.
 
     If the SSH user could not use the engine even then, the command also puts that user into the group docker.
-    `answer` is that of the probe. `has_cli` says whether docker is installed, `has_sudo` whether sudo works without a
-    password."""
+    `answer` is the output of the probe. `has_cli` says whether docker is installed, `has_sudo` whether sudo works
+    without a password."""
     start = "sudo systemctl start docker" if has_cli else "sudo apt-get install docker.io"
     may_open = has_sudo or "dockergroup" in answer.values or answer.number("uid", 0) == 0
     both = start if may_open else f"{start} && {_join_docker_group(answer)}"
@@ -284,9 +285,9 @@ def _join_docker_group(answer: ProbeAnswer) -> str:
 def _free_bytes(link: HostLink, answer: ProbeAnswer, info: Mapping[str, Any] | None) -> int | None:
     """Return the free bytes of the disk that has the engine's images, or None if unknown.
 
-    `answer` is that of the probe, `info` the engine's answer to `docker info`, None if it was not asked. If `info`
-    names another folder than the default for images, the free space of that folder is queried. Values of `info` are
-    `Any` because they come from parsed JSON."""
+    `answer` is the output of the probe, which has the free space of the default folder for images. `info` is the
+    engine's answer to `docker info`, None if the engine was not asked. If `info` names another folder, the free space
+    of that folder is queried. Values of `info` are `Any` because they come from parsed JSON."""
     root = (info or {}).get("DockerRootDir", _DEFAULT_DOCKER_ROOT)
     if root != _DEFAULT_DOCKER_ROOT:
         fields = link.run(command("df", "-Pk", root)).text.splitlines()[-1:]
@@ -324,8 +325,8 @@ def _kilobytes(answer: ProbeAnswer, key: str) -> int | None:
 def _denied_error(socket: str, answer: ProbeAnswer, host: str) -> HostUnfit:
     """Return the error for a user who may not open the engine's socket. `socket` is its path, `host` the host's name.
 
-    `answer` is that of the probe. It has the message with which sudo refused, if the host has sudo. The fix does not
-    tell the user to log in again, because every hvdocker command opens a new connection."""
+    `answer` is the output of the probe. It has the message with which sudo refused, if the host has sudo. The fix does
+    not tell the user to log in again, because every hvdocker command opens a new connection."""
     what, sudo_said = "this user may not open the Docker socket", answer.values.get("nosudo", "")
     join = _join_docker_group(answer)
     fix = f"on the host: {join} (or allow passwordless sudo)"

@@ -1,14 +1,13 @@
 """Values for what was observed on the hosts. Pure: decides nothing.
 
-Labels are the source of truth. Every container that hvdocker creates carries labels from which any controller can
-rebuild the state of a cluster."""
+Every container that hvdocker creates carries labels, from which any controller can rebuild the state of a cluster."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from hvdocker import names
@@ -86,6 +85,18 @@ class ContainerSeen:
         return self.labels.get(names.LABEL_REQUIREMENTS)
 
     @property
+    def launcher(self) -> str:
+        """The name of the launcher: on a master that of its job, else the default launcher of the image. Empty if the
+        container was made by a version that had only one launcher."""
+        return self.labels.get(names.LABEL_LAUNCHER, "")
+
+    @property
+    def ranks(self) -> int | None:
+        """The number of ranks of this master's job, if it differs from the number of its slots, else None."""
+        told = self.labels.get(names.LABEL_RANKS, "")
+        return int(told) if told.isascii() and told.isdecimal() else None
+
+    @property
     def secrets(self) -> tuple[str, ...]:
         """The names of the secrets of this container's job, never their values."""
         return tuple(filter(None, self.labels.get(names.LABEL_SECRETS, "").split(",")))
@@ -137,7 +148,7 @@ class ImageSeen:
     of a manifest in containerd's store. It is valid on that engine only. `content` is a hash of the image that is equal
     on all engines. So images of different hosts are compared by `content`. The image of a worker is compared with the
     image on the same host by `id`. `is_ours` means that the image was made for hvdocker. `layers` are the digests of
-    its uncompressed layers."""
+    its uncompressed layers. `labels` are those of its labels that are hvdocker's."""
 
     id: str
     architecture: str
@@ -145,6 +156,7 @@ class ImageSeen:
     is_ours: bool
     layers: tuple[str, ...] = ()
     content: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.content:
@@ -268,8 +280,9 @@ class ClusterState:
     """The observed state of a cluster. `hosts` are in the inventory's order.
 
     `network`, `controller_image` and `controller_engine` come from the controller's own engine, which is asked only for
-    a local cluster or if images are needed. `controller_problem` says why that engine could not be asked. It is empty
-    if it was asked or is not needed."""
+    a local cluster or if images are needed. `controller_engine` is None also if `controller_image` is set, because then
+    no image has to be built there. `controller_problem` says why the controller's engine could not be asked. It is
+    empty if that engine was asked or is not needed."""
 
     hosts: Mapping[str, HostSeen]
     network: NetworkSeen = NetworkSeen()

@@ -48,9 +48,10 @@ class HostPlan:
         """The host name inside of the containers; None in a local cluster (all workers on the controller), where the
         engine names them.
 
-        Gloo and MPI send tensors to the address that the host name in the container resolves to. The name of the
-        host itself would be wrong there: it may resolve to 127.0.1.1 (as set up by Debian's installer) or to an
-        address of another network. So the containers have a different name, and map it to the training address."""
+        Collective libraries and MPI send tensors to the address that the host name in the container resolves to. The
+        name of the host itself would be wrong there: it may resolve to 127.0.1.1 (as set up by Debian's installer) or
+        to an address of another network. So the containers have a different name, and map it to the training
+        address."""
         return None if self.host.is_local else names.container_hostname(self.name)
 
     @property

@@ -18,8 +18,7 @@ class Lease:
     """A job or a cluster that holds a GPU.
 
     `owner` is the user who created the job or cluster, empty if unknown. `job` is empty if the cluster holds the GPU
-    and none of its jobs uses it. `container` is the id of the worker or master whose label says that it holds the
-    GPU."""
+    and none of its jobs uses it. `container` is the id of the worker or master whose label records the lease."""
 
     cluster: str
     owner: str

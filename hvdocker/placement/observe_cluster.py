@@ -17,12 +17,12 @@ def observe_cluster(
     without_gpus: Collection[str] = (),
     may_miss: bool = False,
 ) -> ClusterState:
-    """Return the observed state of the cluster of the inventory (`located`), over the links of `session`. If a host
-    cannot be reached or used, raise its error (HostErrors for several hosts), with two exceptions.
+    """Return the observed state of the cluster of the inventory (`located`), over the links of `session`.
 
-    First, such hosts are ignored if the cluster was created for a request (`up -np 6`) and the other hosts have all
-    slots of the request. Second, with `may_miss`, such hosts are ignored if at least one host is left. `with_images`
-    also observes images. The GPUs of the hosts in `without_gpus` are not queried."""
+    If a host cannot be reached or used, its error is raised (HostErrors for several hosts). But such hosts are ignored
+    if the cluster was created for a request (`up -np 6`) and the other hosts have all slots of the request. With
+    `may_miss` they are also ignored if at least one other host was observed. `with_images` also looks for the cluster's
+    image on the controller. The GPUs of the hosts in `without_gpus` are not queried."""
     from hvdocker.observe.hosts import partial_state
     from hvdocker.placement.scope import is_complete
 

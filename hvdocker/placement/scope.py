@@ -70,7 +70,7 @@ def full_scope(inventory: Inventory, state: ClusterState) -> ClusterScope:
     """Return the scope (hosts with their slots and GPUs) of `up` without a request: all free slots of all hosts.
 
     Hosts on which a job runs keep the slots and GPUs that they have. Raise HostUnfit or NotEnoughSlots if a host with
-    GPUs has no usable or no free GPU, or fewer GPUs than its `slots:`."""
+    GPUs has no usable or no free GPU, or fewer GPUs than its `slots:`; HostErrors if there are several such hosts."""
     if inventory.is_local and state.running_jobs():
         # All workers share the GPUs of one machine, so one worker's share cannot change without the others.
         return replace(current_scope(inventory, state), request_label="")

@@ -71,7 +71,7 @@ def _localhost_head(text: str, exact: tuple[Share, ...], names: list[str]) -> st
     this name.
 
     This host becomes the head, however many slots it has, because `localhost` means the host on which the launcher
-    (horovodrun) runs. `text` is the value of `-H`, and `exact` its parsed shares (slots of each host). `names` are the
+    runs. `text` is the value of `-H`, and `exact` its parsed shares (slots of each host). `names` are the
     inventory's hosts."""
     words = [part.strip().rpartition(":")[0] for part in text.split(",")]
     if LOCALHOST not in words or LOCALHOST in names:

@@ -30,7 +30,7 @@ def prepare(stage: Stage, context: Context) -> Iterator[None]:
     `prepare` is skipped.
 
     A `prepare` gets all steps of the stage, and does the work that the hosts of the stage share, such as sending the
-    code to all of them. It stays entered until the steps are done."""
+    code to all of them. It is exited when the steps are done."""
     some = list(stage.steps)
     with ExitStack() as prepared:
         for module in dict.fromkeys(actions_module(type(step)) for step in some):

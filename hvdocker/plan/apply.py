@@ -30,8 +30,7 @@ def _no_fetch(job: str) -> None:
 
 
 def _no_guard() -> None:
-    """Do nothing. This is the default `guard` of a Context: the loss of a lock is not checked and does not stop the
-    steps."""
+    """Do nothing. This is the default `guard` of a Context: the steps continue even if a lock is lost."""
 
 
 @dataclass

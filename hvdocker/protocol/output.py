@@ -6,18 +6,16 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-# Horovod's --prefix-output-with-timestamp puts a date before its prefix.
-_DATE = r"(?:\w{3} \w{3} [ \d]\d \d\d:\d\d:\d\d \d{4})?"
-# The supervisor adds the host (`[1@c]<stdout>:`) if a rank is not on the host that the placement names.
+# The header of a rank's line, see line_header.py; older logs have variants of it.
 _RANK = r"\[(\d+)(?:,\d+)?(?:@([^\]]*))?\]"
-_PREFIX = re.compile(_DATE + _RANK + r"<(stdout|stderr)>:?(.*)", re.DOTALL)
-_PREFIX_ONLY = re.compile(_DATE + _RANK + r"<(?:stdout|stderr)>:?")
+_PREFIX = re.compile(_RANK + r"<(stdout|stderr)>:?(.*)", re.DOTALL)
+_PREFIX_ONLY = re.compile(_RANK + r"<(?:stdout|stderr)>:?")
 
 
 @dataclass(frozen=True)
 class Line:
     """A line of a job's output without its prefix. `rank` and `host` are None for lines that no rank wrote, such as
-    those of the launcher (horovodrun, which starts the ranks). `is_error`: the rank wrote it to stderr. `is_state`: it
+    those of the launcher, which starts the ranks. `is_error`: the rank wrote it to stderr. `is_state`: it
     is a state of a progress bar, which the next line of the same rank and stream overwrites."""
 
     text: str
@@ -30,7 +28,7 @@ class Line:
 @dataclass(frozen=True)
 class LineFilter:
     """Selects lines of output. A line must match all fields; a field that is empty or None matches every line. Lines of
-    the launcher (horovodrun) itself have no rank and no host, so a selection by rank or host excludes them. `pattern`
+    the launcher itself have no rank and no host, so a selection by rank or host excludes them. `pattern`
     is searched in the text. It excludes states of progress bars, because the line that overwrites such a state may not
     match."""
 
@@ -48,7 +46,7 @@ class LineFilter:
 
 def parse_line(raw: str, host_of_rank: Sequence[str]) -> Line:
     """Split a raw line, such as `[1]<stderr>:text`, into its prefix (rank, host, stream) and its text. A line without
-    such a prefix is one of the launcher (horovodrun) itself. `host_of_rank` has the host of each rank by the placement;
+    such a prefix is one of the launcher itself. `host_of_rank` has the host of each rank by the placement;
     a host in the prefix (`[1@c]`) takes precedence. A carriage return at the end makes it a state of a progress bar."""
     found = _PREFIX.match(raw)
     if not found:

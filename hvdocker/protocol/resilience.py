@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 HANG_AFTER_S = 600.0
 ON_HANG = ("wait", "kill", "restart")
@@ -14,7 +15,7 @@ RULE_THEN = ("drop", "stop")
 
 @dataclass(frozen=True)
 class Elastic:
-    """The bounds of a Horovod Elastic job, which can go on while its number of ranks changes: `min_np` to `max_np`
+    """The bounds of an elastic job, which can go on while its number of ranks changes: `min_np` to `max_np`
     ranks. A `max_np` of None means no upper bound."""
 
     min_np: int
@@ -54,6 +55,12 @@ class Resilience:
     on_hang: str = "wait"
     rules: tuple[Rule, ...] = ()
 
+    @property
+    def goes_on(self) -> bool:
+        """Whether the job may start ranks again after the launcher was lost, or after a host lost its connection to
+        the launcher. True if it has restarts left or is elastic."""
+        return self.restarts > 0 or self.elastic is not None
+
     def as_json(self) -> Mapping[str, object]:
         elastic = self.elastic
         return {
@@ -64,3 +71,18 @@ class Resilience:
             "on_hang": self.on_hang,
             "rules": [{"pattern": rule.pattern, "then": rule.then} for rule in self.rules],
         }
+
+
+def parse_resilience(data: Mapping[str, Any]) -> Resilience:  # Any: JSON
+    """Return the settings in `data`, a part of job.json (key `endurance`) whose keys are the fields of Resilience.
+    Missing settings get their defaults. Raises KeyError, TypeError or ValueError if they are malformed. Values are
+    `Any` because they come from parsed JSON."""
+    elastic = data.get("elastic")
+    return Resilience(
+        restarts=int(data.get("restarts", 0)),
+        first_restart=int(data.get("first_restart", 0)),
+        elastic=Elastic(int(elastic["min_np"]), elastic.get("max_np")) if elastic else None,
+        hang_after_s=float(data.get("hang_after_s", HANG_AFTER_S)),
+        on_hang=str(data.get("on_hang", "wait")),
+        rules=tuple(Rule(str(rule["pattern"]), str(rule["then"])) for rule in data.get("rules", ())),
+    )

@@ -12,7 +12,7 @@ from typing import Any
 
 from hvdocker import names
 from hvdocker.cluster import steps
-from hvdocker.cluster.containers.files import HOSTS_FILE, hosts_text
+from hvdocker.protocol.hosts_file import HOSTS_FILE, hosts_text
 from hvdocker.script.writer import ScriptWriter, here_document, tar_command
 from hvdocker.shell import host_folders
 from hvdocker.shell.command import command

@@ -26,7 +26,7 @@ from hvdocker.jobs.secrets.steps import OverwriteSecrets, PutSecrets, RemoveSecr
 from hvdocker.jobs.steps import FetchJobs, StopJob
 from hvdocker.observe.state import HostSeen
 from hvdocker.plan.plan import CONTROLLER, Plan, Step
-from hvdocker.protocol.job import STOP_S
+from hvdocker.protocol.job_file import STOP_S
 from hvdocker.protocol.json_text import json_text
 from hvdocker.script import images, join
 from hvdocker.script.writer import ScriptWriter

@@ -58,7 +58,8 @@ _MOVE_ASIDE = (
 def make_folders(root: str, paths: Iterable[str], is_shared: bool = False) -> Command:
     """Return the command that creates the folders `paths`, private to their owner. With `is_shared` they are open to
     all, for a container whose user is not the SSH user. Their parent folders are private in either case. `root` is the
-    folder that contains them all. If it did not exist before, the command prints a line for `highest_new_folder`."""
+    folder that contains them all. If `root` did not exist before, the command prints a line for
+    `highest_new_folder`."""
     script = (
         "umask 077; above=$1; new=; "
         'while [ -n "$above" ] && [ ! -e "$above" ]; do new=$above; above=${above%/*}; done; '
@@ -79,8 +80,8 @@ OPEN_OWN = (
 
 
 def highest_new_folder(text: str) -> str | None:
-    """Read `text`, the output of the command of `make_folders`. Return the root, or the highest of its parent folders
-    that did not exist before. None if the root existed. Used to undo a failed command (see `remove_new_folders`)."""
+    """Return the highest folder that `make_folders` created: its root, or a parent folder of the root. Return None if
+    the root existed before. `text` is the output of that command. The result is passed to `remove_new_folders`."""
     found = (line.removeprefix(_NEW_FOLDER) for line in text.splitlines() if line.startswith(_NEW_FOLDER))
     return next(found, None)
 
@@ -137,7 +138,7 @@ def replace_code(folder: str, is_shared: bool = False) -> Command:
 
     Files that a job made stay in the code folder: a rank that starts again on this host looks for its checkpoint there.
     Only files that the stream replaces, and files of the earlier sync that a job changed, move to REPLACED_FOLDER, from
-    where `fetch` gets them. A stream that breaks off changes nothing."""
+    where `fetch` gets them. A stream that breaks off changes nothing in the code folder."""
     script = (
         f'{KEEP_CHANGED}umask 022; cd -- "$1" || exit 1; state=$PWD/code.sync; in=$state/in.joining; new=$in/code; '
         f"kept=$PWD/{REPLACED_FOLDER}/join.$(date +%s).$$; TZ=UTC0; export TZ kept; "

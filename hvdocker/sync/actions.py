@@ -48,8 +48,8 @@ def _sync_all_hosts(steps: Sequence[SyncCode], context: Context) -> None:
 
 
 def _note_partial_files(context: Context, grown: set[str]) -> None:
-    """Tell the user which files on the hosts differ from those on the controller: files in `grown`, which became
-    longer while they were sent, and the file into which this command writes its own output, which is not synced."""
+    """Tell the user which files were not sent completely: files in `grown`, which became longer while they were sent,
+    and files into which this command writes its own output, which are not synced."""
     tree: Tree = context.tree
     for path in sorted(grown):
         size = pluralize(tree.entries[path].size, "byte")
@@ -77,7 +77,7 @@ def _sync_code(step: SyncCode, context: Context) -> None:
 class _Bars:
     """Shows a progress bar per host. A host causes at most a hundred progress events, none if its transfer is small.
 
-    The object is called with host, bytes done and bytes in total for every piece that is sent. After Ctrl-C the call
+    A sync calls the object with host, bytes done and bytes in total for every piece that is sent. After Ctrl-C the call
     raises Interrupted, which ends the transfer."""
 
     def __init__(self, context: Context) -> None:

@@ -30,13 +30,13 @@ class HashCache:
 
     @classmethod
     def of_user(cls) -> HashCache:
-        """Return the cache in the user's cache folder (`~/.cache/hvdocker/sync`)."""
+        """Return the cache in the user's cache folder: hvdocker/sync in $XDG_CACHE_HOME, by default in ~/.cache."""
         base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
         return cls(Path(base).expanduser() / "hvdocker" / "sync")
 
     def load(self, root: Path) -> CachedHashes:
-        """Return the stat and the hash of the files in the code folder `root`, by path. Return an empty mapping if
-        nothing is cached or the cache file cannot be read."""
+        """Return what `save` stored for the code folder `root`: the stat (size, times, inode) and the hash of its
+        files, by path. Return an empty mapping if nothing is cached or the cache file cannot be read."""
         try:
             value = json.loads(self.file(root).read_bytes())
             return {str(path): (_parse_stat(look), str(sha256)) for path, (look, sha256) in value.items()}
@@ -44,8 +44,8 @@ class HashCache:
             return {}
 
     def save(self, root: Path, known: CachedHashes, seen_ns: int) -> None:
-        """Store the stat and the hash of those files in `known` whose last change was well before `seen_ns`
-        (`has_settled`). The other files are hashed again next time.
+        """Store the stat (size, times, inode) and the hash of those files in `known` whose last change was well before
+        `seen_ns` (`has_settled`). The other files are hashed again next time.
 
         `root` is the code folder. `seen_ns` is the time, in nanoseconds, just before the first stat of a file was
         read. Write errors are ignored."""

@@ -27,8 +27,8 @@ class SyncTarget:
 class HostAnswer:
     """What a host lacks, as `changes`, and what the sync has to know about the host.
 
-    `base` is the first line of the index from which the changes were computed. `has_zstd` says whether the host has
-    the program zstd. `took_s` is the time in seconds that asking took."""
+    `base` is the first line of the index from which the changes were computed, or UNKNOWN_BASE if it could not be read.
+    `has_zstd` says whether the host has the program zstd. `took_s` is the time in seconds that asking took."""
 
     changes: Changes
     base: str
@@ -40,7 +40,7 @@ def ask_host(target: SyncTarget, tree: Tree, tree_id: str, token: str, checksum:
     """Ask the host what it holds, and return what it lacks of the tree. Raise HvdockerError if asking fails.
 
     `tree_id` is the id of the tree for this host (`Tree.id`). `token` identifies the sync. With `checksum` the host
-    also hashes the files of the tree, instead of trusting their sizes and times."""
+    also hashes its files, because sizes and times may not show a change."""
     started = time.monotonic()
     question = commands.ask_contents(SyncFolder(target.folder, token), tree_id, checksum)
     wanted = [entry.checksum_line() for entry in _files(tree)] if checksum else None

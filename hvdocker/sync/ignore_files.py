@@ -40,8 +40,8 @@ class IgnoreScope:
         """Return the scope (the ignore files that apply) inside a folder: this scope, and the folder's own ignore file
         if it has one. Raise UsageProblem if that file cannot be read.
 
-        `folder` is its full path, `path` its path below the code folder with a slash at its end, empty for the code
-        folder itself. `names` are the names of what is in it."""
+        `folder` is the full path of that folder. `path` is its path below the code folder with a slash at its end,
+        empty for the code folder itself. `names` are the names of the files and folders in it."""
         try:
             rules = _rules_in(folder, self.prefix + os.fsencode(path), names)
         except OSError as error:

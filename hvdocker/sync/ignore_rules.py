@@ -85,8 +85,8 @@ def _matchers(numbered: list[tuple[int, IgnoreRule]]) -> Iterator[_Matcher]:
     """Yield at most two matchers, for rules about names and for rules about paths. `numbered` are the rules with their
     numbers.
 
-    A matcher has three values: whether it is for paths, one regular expression of all its rules, and the numbers of
-    the rules by the group of the expression that matched."""
+    A matcher has three values: whether it is for paths, a regular expression with one group for each of its rules, and
+    a list that has, at the number of a group, the number of its rule."""
     for is_path in (False, True):
         chosen = [(number, rule) for number, rule in reversed(numbered) if rule.is_path == is_path]
         if chosen:

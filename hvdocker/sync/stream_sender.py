@@ -32,7 +32,8 @@ class SendResult:
     """What sending one stream to one host took: the bytes that were sent (`wire_bytes`, perhaps compressed), and the
     seconds (`took_s`).
 
-    `kept` is the number of files of jobs that the host moved aside, because the sync replaced or removed them."""
+    `kept` is the number of files written by jobs that the host moved to the folder `SyncFolder.replaced`, because the
+    sync was about to replace or remove them."""
 
     wire_bytes: int
     took_s: float

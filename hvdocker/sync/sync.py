@@ -1,8 +1,8 @@
 """Brings the same code to every host.
 
-Each host is asked what it holds. The files that it lacks are sent as one stream, which is read and packed once for
-all hosts that lack the same files. Files that an earlier sync wrote and that the code folder no longer has are
-removed; files that jobs wrote stay, or are moved aside if they are in the way."""
+Each host is asked what it holds. The files that it lacks are sent as one stream, which is read and packed once for all
+hosts that lack the same files. Files that an earlier sync wrote and that the code folder no longer has are removed;
+files that jobs wrote stay. If they are in the way of new code, they are moved to the folder `SyncFolder.replaced`."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class SyncReport:
     """What a sync did on one host.
 
     `sent` and `removed` are numbers of files. `sent_bytes` is the size of the files that were sent, `wire_bytes` the
-    size of the streams, which may be compressed with `codec`. `tree_hash` is the hash of the code. `kept` is the
-    number of files that a job had written and that were moved aside."""
+    size of the streams, which may be compressed with `codec`. `tree_hash` is the hash of the code. `kept` is the number
+    of files that a job had written and that the sync moved to the folder `SyncFolder.replaced`."""
 
     sent: int
     sent_bytes: int
@@ -61,12 +61,12 @@ def sync_host(link: HostLink, tree: Tree, folder: str, how: SyncOptions | None =
 
 def sync_all(targets: Mapping[str, SyncTarget], tree: Tree, how: SyncOptions | None = None) -> HostOutcomes[SyncReport]:
     """Sync all hosts together, in three phases: ask what each host holds, measure the links with a sample, send the
-    rest. `targets` has the link and the code folder of each host, by host name. Return a report or an error for each
-    host. `how` None means the defaults of SyncOptions.
+    rest. `targets` has the link and the code folder of each host, by host name. Return reports and errors by host.
+    `how` None means the defaults of SyncOptions.
 
-    If a host fails, no host begins the next phase, and the error is in the outcomes. Errors in the local folder are
-    raised. All hosts go through each phase together. So the files are read and packed once for all hosts that lack the
-    same files, and no host waits for a host that has not begun."""
+    If a host fails, no host begins the next phase, and hosts that are not finished have neither a report nor an error.
+    Errors in local files are raised. All hosts go through each phase together. So the files are read and packed once
+    for all hosts that lack the same files, and no host waits for a host that has not begun."""
     how = how or SyncOptions()
     ids = {shared: tree.id(shared) for shared in {target.is_shared for target in targets.values()}}
 

@@ -43,8 +43,8 @@ class Entry:
         return self.mode == FOLDER_MODE
 
     def content_key(self) -> list[object]:
-        """Return the values that are the same for files of equal code: hash of the content, executable bit, symlink
-        target."""
+        """Return the values of the entry that count for the hash of the code: hash of the content, executable bit,
+        symlink target."""
         return [self.sha256, bool(self.mode & 0o100), self.target]
 
     def checksum_line(self) -> bytes:
@@ -162,8 +162,8 @@ class Changes:
         return [".", *sorted(parent_folders((*self.send, *self.drop, *self.drop_folders)) | made)]
 
     def emptied(self, tree: Tree) -> list[str]:
-        """Return the folders that may be empty after files were removed and that `tree`, the tree that is synced, does
-        not have, children before parents."""
+        """Return the folders that may be empty after the sync has removed files, children before parents. Folders that
+        `tree` (the tree that is synced) has are left out."""
         kept = parent_folders(tree.entries) | {path for path, entry in tree.entries.items() if entry.is_folder}
         return sorted((parent_folders((*self.drop, *self.drop_folders)) | set(self.drop_folders)) - kept, reverse=True)
 
@@ -172,8 +172,8 @@ def compute_changes(tree: Tree, held: HostIndex, is_shared: bool = False) -> Cha
     """Return what the host lacks of the tree. `held` is what the host holds. `is_shared` says that a container of
     another user reads the files there.
 
-    Files that differ, or that were changed on the host, are sent. Files of the last sync that the tree does not have
-    are removed; files that no sync wrote are left alone."""
+    Files that the host lacks, that differ, or that were changed on the host since the last sync, are sent. Files of the
+    last sync that the tree does not have are removed; files that no sync wrote are left alone."""
     if held.is_same:
         return Changes(is_shared=is_shared)
     send = tuple(
@@ -197,8 +197,7 @@ def compute_changes(tree: Tree, held: HostIndex, is_shared: bool = False) -> Cha
 
 
 def parse_host_index(answer: bytes, damaged: Iterable[str] = ()) -> HostIndex:
-    """Parse `answer`, the answer (after its gzip is undone) of a host that does not hold exactly the tree that it was
-    asked for.
+    """Parse `answer`, the decompressed answer of a host that does not hold exactly the tree that it was asked for.
 
     The answer has three sections: the index of the last sync (a line with two digests, a line of rows, and the
     listing of the files at that time), the rows of interrupted syncs, and the listing of the files now. A path is

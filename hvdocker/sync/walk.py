@@ -36,12 +36,12 @@ class FoundFile:
 
 
 def read_tree(root: Path, cache: HashCache | None = None, checksum: bool = False) -> Tree:
-    """Read the code folder `root` into a tree. Only files whose hashes are not in the `cache` are read; with None, all
-    are.
+    """Read the code folder `root` into a tree. Files that have not changed since their hash was stored in `cache` are
+    not read again; without a cache, all files are read.
 
-    With `checksum` every file is hashed. A file that grows is read up to the size that it has when it is opened. If a
-    file vanishes or shrinks, the folder is read again, up to READ_TRIES times in total. Raise CodeChanged after that,
-    and UsageProblem for a file that cannot be read."""
+    With `checksum` all files are read despite the cache. A file that grows is read up to the size that it has when it
+    is opened. If a file vanishes or shrinks, the folder is read again, up to READ_TRIES times in total. Raise
+    CodeChanged after that, and UsageProblem for a file that cannot be read."""
     for _ in range(READ_TRIES - 1):
         with contextlib.suppress(CodeChanged):
             return _read_tree(root, cache, checksum)
@@ -82,9 +82,9 @@ def _hash_all(root: Path, entries: list[Entry]) -> dict[str, tuple[FileStat, str
 
 
 def _hash(root: Path, entry: Entry) -> tuple[FileStat, str]:
-    """Return the stat and the hash of the file `entry` in the code folder `root`, both as of the moment when it is
-    opened: what is appended later is not part of the tree. Raise CodeChanged if the file has vanished or shrinks
-    meanwhile."""
+    """Return the stat (size, times, inode) and the hash of the file `entry` in the code folder `root`, both as of the
+    moment when it is opened: what is appended later is not part of the tree. Raise CodeChanged if the file has vanished
+    or shrinks meanwhile."""
     full = os.path.join(root, entry.path)  # noqa: PTH118  # making a Path per file would dominate a walk
     digest = hashlib.sha256()
     try:

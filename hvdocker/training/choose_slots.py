@@ -14,7 +14,9 @@ from hvdocker.errors import NotEnoughSlots
 from hvdocker.events import Event
 from hvdocker.inventory.inventory import Inventory
 from hvdocker.inventory.locate import Located
+from hvdocker.launchers.launcher import Launcher
 from hvdocker.locks.owner import refuse_foreign_owner
+from hvdocker.observe.cluster_image import with_image_of_workers
 from hvdocker.observe.state import ClusterState
 from hvdocker.placement.host_plan import HostPlan
 from hvdocker.placement.link_speeds import read_link_speeds
@@ -25,8 +27,10 @@ from hvdocker.placement.strategies import place_most
 from hvdocker.protocol.placement import Placement
 from hvdocker.protocol.resilience import Elastic
 from hvdocker.training.inputs.request import JobInputs, TrainRequest
+from hvdocker.training.job_launcher import launcher_of_job
 from hvdocker.training.plan.train import check_workers, usable_host_plans
 from hvdocker.training.relaunch import Relaunch
+from hvdocker.units import pluralize
 
 
 def choose_slots(
@@ -37,12 +41,15 @@ def choose_slots(
 
     `relaunch` is given if the job lost its head and is placed again. Then hosts without a running worker are left out,
     `-H` is reduced to the hosts that are left, and fewer ranks than requested are accepted."""
-    inventory, request, elastic = located.inventory, inputs.request, inputs.resilience.elastic
+    request, elastic = inputs.request, inputs.resilience.elastic
+    inventory = with_image_of_workers(located.inventory, state)
+    launcher = launcher_of_job(inventory, request, state).launcher
     placed = host_plans_for(inventory, state, relaunch)
     check_workers(inventory, placed, state, located.flag, may_miss=relaunch is not None)
     refuse_foreign_owner(inventory, state, env.maker().owner, request.is_forced)
     offers, links = offers_to_job(inventory, state, placed), read_link_speeds(located)
-    wanted = slot_request_for(inventory, request, placed if relaunch is None else host_plans(inventory, state))
+    known = placed if relaunch is None else host_plans(inventory, state)
+    wanted = as_pool(slot_request_for(inventory, request, known), launcher)
     if relaunch and wanted.exact:
         left = tuple(share for share in wanted.exact if share.host in placed)
         if not left:
@@ -50,7 +57,7 @@ def choose_slots(
         wanted = replace(wanted, np=None, exact=left, head="")
     if relaunch and not elastic and not wanted.exact:
         elastic = Elastic(1, wanted.np or relaunch.np)
-    return place_most(replace(wanted, elastic=elastic), offers, links)
+    return place_most(replace(wanted, elastic=wanted.elastic or elastic), offers, links)
 
 
 def host_plans_for(inventory: Inventory, state: ClusterState, relaunch: Relaunch | None) -> Mapping[str, HostPlan]:
@@ -58,6 +65,20 @@ def host_plans_for(inventory: Inventory, state: ClusterState, relaunch: Relaunch
     of hosts on which the job can be placed again."""
     placed = host_plans(inventory, state)
     return usable_host_plans(placed, state, relaunch.job) if relaunch else placed
+
+
+def as_pool(wanted: SlotRequest, launcher: Launcher) -> SlotRequest:
+    """Return the request for the slots of a job. If its launcher is a pool, in which ranks wait for free slots, fewer
+    slots than ranks are enough; at least one is needed. With `-H`, exactly the slots that it names are used."""
+    if not launcher.is_pool or wanted.np is None:
+        return wanted
+    return replace(wanted, np=None) if wanted.exact else replace(wanted, elastic=Elastic(1, wanted.np))
+
+
+def note_waiting_ranks(env: Env, ranks: int, slots: int) -> None:
+    """Send a note if a job whose launcher is a pool has more ranks than slots."""
+    if ranks > slots:
+        env.listener(Event("note", f"{ranks} ranks share {pluralize(slots, 'slot')}: the others wait for a free one"))
 
 
 def note_fewer_ranks(env: Env, wanted: int | None, got: int) -> None:

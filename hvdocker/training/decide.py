@@ -14,23 +14,34 @@ from hvdocker.errors import raise_all
 from hvdocker.events import Event
 from hvdocker.inventory.locate import Located
 from hvdocker.jobs.capsule.capsule import CapsuleFiles
+from hvdocker.jobs.job_spec import JobSpec
 from hvdocker.jobs.secrets.plan import steps_after_kill, steps_for_ended_jobs
-from hvdocker.launchers.horovod import ElasticHorovodrun, Horovodrun
-from hvdocker.launchers.launcher import Launcher
+from hvdocker.launchers.choose import LauncherChoice
+from hvdocker.launchers.launcher import LaunchRequest
+from hvdocker.observe.cluster_image import with_image_of_workers
+from hvdocker.observe.state import ClusterState
 from hvdocker.placement.host_plan import HostPlan
 from hvdocker.placement.link_speeds import read_link_speeds
 from hvdocker.placement.offers import offers_to_job
 from hvdocker.placement.strategies import explain, request_as_placed
 from hvdocker.plan.plan import Plan, plan_of
-from hvdocker.protocol.job import JobSpec
+from hvdocker.protocol.job_file import JobLauncher
 from hvdocker.protocol.placement import Placement
-from hvdocker.protocol.resilience import Elastic
 from hvdocker.training import queue
-from hvdocker.training.choose_slots import choose_slots, host_plans_for, note_fewer_ranks, slot_request_for
+from hvdocker.training.choose_slots import (
+    as_pool,
+    choose_slots,
+    host_plans_for,
+    note_fewer_ranks,
+    note_waiting_ranks,
+    slot_request_for,
+)
 from hvdocker.training.inputs.read_secrets import with_absolute_path
-from hvdocker.training.inputs.request import JobInputs, TrainRequest
+from hvdocker.training.inputs.request import JobInputs, TrainRequest, check_launcher
 from hvdocker.training.inputs.user_command import UserCommand
+from hvdocker.training.job_launcher import launcher_of_job, refuse_other_format, refuse_unfit_image
 from hvdocker.training.make_capsule import CapsuleInputs, make_capsule
+from hvdocker.training.plan.master_port import choose_master_port, port_count, ports_of_living_jobs
 from hvdocker.training.plan.train import plan_train
 from hvdocker.training.plan.worker_images import worker_image
 from hvdocker.training.relaunch import Relaunch
@@ -83,28 +94,38 @@ def decide(
     again."""
     from hvdocker.plan.apply import Context
 
-    inventory, request, work = located.inventory, inputs.request, inputs.user_command
+    request, work = inputs.request, inputs.user_command
     is_relaunch = relaunch is not None
     state, waiting = queue.observe_with_queue(located, session, held, has_turn or is_relaunch, may_miss=is_relaunch)
+    located = replace(located, inventory=with_image_of_workers(located.inventory, state))
+    inventory = located.inventory
+    choice = launcher_of_job(inventory, request, state)
+    launcher = choice.launcher
+    check_launcher(launcher, request, inputs.resilience)
     choose = partial(choose_slots, env, located, inputs, relaunch=relaunch)
     placement = queue.place_unless_others_wait(choose, state, waiting)
-    note_fewer_ranks(env, request.np, placement.np)
+    (note_waiting_ranks if launcher.is_pool else note_fewer_ranks)(env, request.np or 0, placement.np)
     placed = host_plans_for(inventory, state, relaunch)
     if viewer.explained and relaunch is None:
         offers = offers_to_job(inventory, state, placed)
-        wanted = replace(slot_request_for(inventory, request, placed), elastic=inputs.resilience.elastic)
+        asked = slot_request_for(inventory, request, placed)
+        wanted = as_pool(replace(asked, elastic=inputs.resilience.elastic), launcher)
         viewer.explained(explain(request_as_placed(wanted, placement), offers, read_link_speeds(located)))
     used = {name: placed[name] for name in placement.hosts}
-    raise_all("some hosts are not fit", fitness_problems(inventory, used))
+    raise_all("some hosts are not fit", fitness_problems(inventory, used, launcher.takes_ipv6))
+    refuse_other_format(inventory, state, placement.hosts)
     workers_plan = plan_workers(session, inventory, state, placed, placement.hosts, inputs.requirements, env.maker())
     for running in state.running_jobs():
         env.listener(Event("note", f"{running.job} is running: files that changed change beneath it too"))
     context = Context(inventory, session.links, env.listener)
     context.tree = _read_code(work, request.checksum)
+    refuse_unfit_image(inventory, state, placement.hosts, choice, inputs, context.tree.entries)
     context.secrets = {source.name: value for source, value in inputs.secrets.items()}
     if relaunch and relaunch.code_hash != context.tree.hash:
         env.listener(Event("note", "the code here has changed meanwhile: the job goes on with it as it is now"))
-    job = _job(env, located, inputs, placed, placement, context.tree.hash, relaunch)
+    port = _master_port(session, state, placement, inventory.is_local)
+    decided = _JobPlan(placed, placement, choice, port, relaunch)
+    job = _job(env, located, inputs, decided, context.tree.hash)
     image = worker_image(inventory, state, placement.head, workers_plan)
     tidying = steps_for_ended_jobs(placed, state)
     capsule_inputs = CapsuleInputs(located, session, state, workers_plan)
@@ -134,28 +155,45 @@ def _read_code(work: UserCommand, checksum: bool) -> Tree:
     return tree
 
 
-def _job(
-    env: Env,
-    located: Located,
-    inputs: JobInputs,
-    placed: Mapping[str, HostPlan],
-    placement: Placement,
-    code_hash: str,
-    relaunch: Relaunch | None = None,
-) -> JobSpec:
-    request, work = inputs.request, inputs.user_command
-    addresses = {name: placed[name].address for name in placement.hosts}
-    port = placed[placement.head].port
+@dataclass(frozen=True)
+class _JobPlan:
+    """What was decided about a job: its placement, its launcher, and the first of its ports. `placed` has the host
+    plans by host. `relaunch` is None unless the job lost its head and starts again."""
+
+    placed: Mapping[str, HostPlan]
+    placement: Placement
+    choice: LauncherChoice
+    master_port: int
+    relaunch: Relaunch | None = None
+
+
+def _job(env: Env, located: Located, inputs: JobInputs, decided: _JobPlan, code_hash: str) -> JobSpec:
+    request, work, relaunch = inputs.request, inputs.user_command, decided.relaunch
+    placement, launcher = decided.placement, decided.choice.launcher
     last_flags = {flag.partition("=")[0]: flag for flag in request.env}
     resilience = relaunch.resilience if relaunch else inputs.resilience
+    asked = LaunchRequest(
+        placement=placement,
+        addresses={name: decided.placed[name].address for name in placement.hosts},
+        port=decided.placed[placement.head].port,
+        np=_ranks(decided, request),
+        elastic=resilience.elastic,
+        flags=request.tuning,
+        start_timeout_s=request.start_timeout_s,
+        fails_fast=request.fails_fast,
+    )
     return JobSpec(
         job=relaunch.job if relaunch else names.job_id(work.stem, env.entropy(4)),
         cluster=located.inventory.cluster,
         placement=placement,
-        addresses=addresses,
-        port=port,
+        addresses=asked.addresses,
+        port=asked.port,
         command=work.command,
-        launcher=_launcher(request, resilience.elastic).argv(placement, addresses, port),
+        launcher=JobLauncher(launcher.name, launcher.options(asked)),
+        launcher_preview=launcher.preview(asked),
+        launcher_reason=decided.choice.reason,
+        master_port=decided.master_port,
+        np=asked.np,
         workdir=names.CODE_MOUNT,
         env=inputs.variables,
         code_hash=code_hash,
@@ -166,7 +204,19 @@ def _job(
     )
 
 
-def _launcher(request: TrainRequest, elastic: Elastic | None) -> Launcher:
-    if elastic:
-        return ElasticHorovodrun(elastic, request.start_timeout_s, request.tuning)
-    return Horovodrun(request.start_timeout_s, request.tuning)
+def _ranks(decided: _JobPlan, request: TrainRequest) -> int:
+    """Return the number of ranks. In a pool it may be larger than the number of slots."""
+    if not decided.choice.launcher.is_pool:
+        return decided.placement.np
+    return request.np or (decided.relaunch.np if decided.relaunch else decided.placement.np)
+
+
+def _master_port(session: Session, state: ClusterState, placement: Placement, is_local: bool) -> int:
+    """Return the first of the ports of the job. Processes of a local cluster have networks of their own, so there only
+    the ports of other jobs count."""
+    from hvdocker.observe.listening import see_listening_ports
+
+    links = {} if is_local else {name: session.links[name] for name in placement.hosts}
+    seen = [one for host in state.hosts.values() for one in (*host.containers, *host.other_containers)]
+    taken = ports_of_living_jobs(seen) | (see_listening_ports(links) if links else frozenset())
+    return choose_master_port(port_count(placement), taken)

@@ -18,9 +18,9 @@ from hvdocker.inventory.locate import Located, at_home
 from hvdocker.inventory.redact import redacted, redacted_env
 from hvdocker.jobs.capsule.capsule import Capsule, CapsuleFiles, CodeUsed, ImageUsed
 from hvdocker.jobs.capsule.store import StoredCapsule
+from hvdocker.jobs.job_spec import JobSpec
 from hvdocker.observe.state import ClusterState, ContainerSeen, ImageSeen
 from hvdocker.plan.plan import Plan
-from hvdocker.protocol.job import JobSpec
 from hvdocker.sync.tree import Tree
 from hvdocker.training.plan.worker_images import worker_image
 from hvdocker.transport.session import Session
@@ -78,7 +78,11 @@ def make_capsule(env: Env, scene: CapsuleInputs, inputs: JobInputsLike, tree: Tr
         started=env.now(),
         version=maker.version,
         command=job.command,
-        launcher=job.launcher,
+        launcher=job.launcher_preview,
+        launcher_name=job.launcher.name,
+        launcher_options=job.launcher.options,
+        launcher_reason=job.launcher_reason,
+        ranks=job.np if job.np != job.placement.np else 0,
         workdir=job.workdir,
         placement=job.placement,
         addresses=job.addresses,

@@ -1,11 +1,13 @@
 """Waits for slots in a queue, strictly first come, first served (`train --queue`).
 
 There is no server: each waiting `train` command (client) has a ticket, a file on one host of the cluster. All clients
-choose the same host for it, by a sort order. The numbers of the tickets are the order of the queue. Every POLL_S
-seconds a client renews its ticket and lists the others. The client that is first checks without locks whether
-enough slots are free. Only then it takes the locks and launches its job. If another command took the slots in the
-meantime, the client keeps waiting. When the master runs, the client removes its ticket, and then releases the locks:
-from then on the master's label holds the slots.
+choose the same host for it, by a sort order. The numbers of the tickets are the order of the queue: they are given
+out by locks/ticket_commands.py, and sorted by `waiting_tickets` in locks/ticket.py.
+
+Every POLL_S seconds a client renews its ticket and lists the others. The client that is first checks without locks
+whether enough slots are free. Only then it takes the locks and launches its job. If another command took the slots in
+the meantime, the client keeps waiting. When the master runs, the client removes its ticket, and then releases the
+locks: from then on the master's label holds the slots.
 
 A `train` without `--queue` is refused while tickets wait, even if its slots are free, so that small requests
 do not starve a large one. Inventories that give one cluster different names have separate queues."""
@@ -75,9 +77,10 @@ def observe_with_queue(
     """Return the state of the hosts and the tickets of commands that wait for slots of this cluster.
 
     `has_turn` means that this command need not respect the queue: then no ticket is read, and the list is empty. `held`
-    are the locks that this command holds, None if it holds none. With locks, tickets of dead commands are removed. If
-    hosts cannot be used, HvdockerError is raised, with the two exceptions of `observe_cluster`; `may_miss` is passed to
-    it."""
+    are the locks that this command holds, None if it holds none. With locks, tickets of dead commands are removed.
+
+    Raises HvdockerError if hosts cannot be used. Such hosts are ignored if the other hosts have all slots that the
+    cluster was created for (`up -np 6`), or with `may_miss` if at least one host is left."""
     from hvdocker.locks.held_ticket import read_queue
 
     inventory, links = located.inventory, session.links

@@ -13,7 +13,7 @@ from hvdocker.errors import HeadLost, HvdockerError, Interrupted
 from hvdocker.events import Event
 from hvdocker.inventory.locate import Located
 from hvdocker.jobs.head_loss import clean_up_lost_job
-from hvdocker.protocol.job import JobSpec
+from hvdocker.jobs.job_spec import JobSpec
 from hvdocker.protocol.resilience import Resilience
 from hvdocker.training.inputs.request import JobInputs
 
@@ -69,4 +69,4 @@ def relaunch_of(env: Env, located: Located, inputs: JobInputs, job: JobSpec, los
     where = f"{job.job} is started again on the hosts that still respond"
     env.listener(Event("note", f"{lost.what}; {where} (restart {number} of {most})"))
     resilience = replace(job.resilience, restarts=most - number, first_restart=number)
-    return Relaunch(job.job, resilience, job.placement.np, job.code_hash, lost)
+    return Relaunch(job.job, resilience, job.np or job.placement.np, job.code_hash, lost)

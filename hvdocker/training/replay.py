@@ -67,7 +67,9 @@ def replay_request(stored: StoredCapsule, options: ReplayOptions, source: Path) 
     capsule = stored.capsule
     words = _request_fields(capsule.request)
     if options.np or not words.get("hosts"):
-        words |= {"np": options.np or words.get("np") or capsule.placement.np, "hosts": None}
+        words |= {"np": options.np or words.get("np") or capsule.np, "hosts": None}
+    # The launcher that the job had, also if the inventory or the image would choose another one now.
+    words["launcher"] = capsule.launcher_name
     if words.get("script"):
         words["script"] = str(source / words["script"])
     if words.get("requirements"):

@@ -29,11 +29,12 @@ from hvdocker.inventory.locate import Located, named
 from hvdocker.inventory.state_folder import check_state_is_writable
 from hvdocker.jobs.fetch import FetchReport, fetch
 from hvdocker.jobs.outcome import raise_unless_succeeded
+from hvdocker.launchers.choose import known_launcher
 from hvdocker.locks.lock import make_claim
 from hvdocker.placement.slot_flags import slot_request
 from hvdocker.placement.slots import SlotRequest
 from hvdocker.plan.plan import Plan
-from hvdocker.training.choose_slots import note_fewer_ranks
+from hvdocker.training.choose_slots import as_pool, note_fewer_ranks
 from hvdocker.training.cleanup_ctrl_c import SecondCtrlC, finish_despite_ctrl_c
 from hvdocker.training.inputs.request import JobInputs, TrainRequest, prepare_inputs
 from hvdocker.training.report import Started, TrainReport, Viewer
@@ -143,7 +144,7 @@ def run(
     report: RunReport | None = None
     try:
         with verbs.heartbeat(env, own, claim, _slots_text(request), wanted.exclude if wanted else ()):
-            report = _Run(env, own, _on_all_slots(inputs), keep, viewer, options, verbs, hooks).execute()
+            report = _Run(env, own, _on_all_slots(own, inputs), keep, viewer, options, verbs, hooks).execute()
     except KeyboardInterrupt:
         # If there is a report, Ctrl-C came while the tickets were removed. Tickets expire by themselves, so the
         # report is returned nevertheless.
@@ -187,17 +188,21 @@ def _slot_request(located: Located, inputs: JobInputs) -> SlotRequest | None:
     wanted, elastic = inputs.request.slot_flags, inputs.resilience.elastic
     if wanted.is_empty and elastic is None:
         return None
-    return replace(slot_request(wanted, located.inventory), elastic=elastic)
+    request = replace(slot_request(wanted, located.inventory), elastic=elastic)
+    known = known_launcher(inputs.request.launcher, located.inventory.launcher)
+    return as_pool(request, known.launcher) if known else request
 
 
-def _on_all_slots(inputs: JobInputs) -> JobInputs:
+def _on_all_slots(located: Located, inputs: JobInputs) -> JobInputs:
     """Return the inputs of `train` without slot flags, so that the job takes all slots of its cluster.
 
     `up` has already applied these flags to the cluster. `-H` applies to both `up` and `train`: inputs with `-H` are not
-    changed."""
+    changed. `-np` stays if the launcher is a pool, which may have more ranks than slots."""
     if inputs.request.hosts:
         return inputs
-    nothing = replace(inputs.request, np=None, strategy=None, gpu=None, include=None, exclude=None)
+    known = known_launcher(inputs.request.launcher, located.inventory.launcher)
+    np = inputs.request.np if known and known.launcher.is_pool else None
+    nothing = replace(inputs.request, np=np, strategy=None, gpu=None, include=None, exclude=None)
     return replace(inputs, request=nothing)
 
 
@@ -253,7 +258,9 @@ class _Run:
     def _up_and_train(self) -> None:
         self.hooks.before("up")
         made = self.verbs.up(self.env, self.located, self.options, self._begun, self.viewer.explained)
-        note_fewer_ranks(self.env, self.options.request.np if self.options.request else None, made.ranks)
+        if not self.inputs.request.np:
+            # With a pool `-np` is left for `train`, which says how many ranks wait.
+            note_fewer_ranks(self.env, self.options.request.np if self.options.request else None, made.ranks)
         self.hooks.after("up", 0)
         watching = self._watching()
         with TrainHooks(self.hooks).around(watching, tells_failure=False):

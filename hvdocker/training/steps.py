@@ -46,14 +46,16 @@ class CreateMaster(Step):
     """Create the job's master on its head, without starting it.
 
     `spec` is the container to create. `worker` is the name of the worker on the head, from which the SSH key is copied.
-    `launcher` and `command` are the command lines of the launcher (the program, such as horovodrun, that starts the
-    ranks) and of the ranks. They are only shown to the user."""
+    `launcher` are words that say how the ranks are started, and `command` is the command line of the ranks. `choice`
+    says which launcher was chosen and why; it is empty for the default one. They are only shown to the user."""
 
     spec: ContainerSpec
     worker: str
     launcher: tuple[str, ...]
     command: tuple[str, ...]
+    choice: str = ""
 
     def describe(self) -> str:
         line = Command((*self.launcher, *self.command)).line()
-        return f"create {self.spec.name} from {self.spec.image}: {line}"
+        why = f", launcher {self.choice}" if self.choice else ""
+        return f"create {self.spec.name} from {self.spec.image}{why}: {line}"

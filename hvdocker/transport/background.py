@@ -47,8 +47,8 @@ class BackgroundThreads:
 
 class UninterruptedTask:
     """Work (the function `work`) that Ctrl-C cannot cut off, because it runs in its own thread: Python raises
-    KeyboardInterrupt only in the main thread. Call `wait` until `is_over`, then `raise_error`; `run_uninterrupted` does
-    all of this."""
+    KeyboardInterrupt only in the main thread. Call `wait` until `is_over` is True, then `raise_error`;
+    `run_uninterrupted` does all of this."""
 
     def __init__(self, work: Callable[[], object]) -> None:
         self._work = work

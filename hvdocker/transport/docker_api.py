@@ -107,8 +107,8 @@ def engine_client(dial: Dial) -> EngineClient:
     """Return an API client for an engine that is reached through a link. It calls `dial` for every new connection to
     the engine; `dial` returns an open channel.
 
-    The client speaks the newest API version that the SDK and the engine both know. Opening a connection may raise the
-    errors of paramiko and requests."""
+    The client speaks the newest API version that the SDK and the engine both know. This function asks the engine for
+    its version, so it raises an error of paramiko, requests or the SDK if the engine does not answer."""
     # The SDK's constructor wants an address; it is replaced before anything is sent.
     client = EngineClient(base_url="tcp://localhost:1", version=DEFAULT_DOCKER_API_VERSION, timeout=TIMEOUT_S)
     client.base_url = BASE_URL
@@ -122,7 +122,8 @@ def local_client(socket_url: str, tls: Any = None) -> EngineClient:
     unix:///var/run/docker.sock. `tls` is the SDK's TLSConfig, None without TLS; it is `Any` because the SDK has no
     types.
 
-    Raise an OSError after a short timeout if nothing answers, because some callers can do without this engine."""
+    Raise an OSError or the SDK's DockerException if no engine answers. The timeout is short, because some callers can
+    do without this engine."""
     client = EngineClient(base_url=socket_url, version=DEFAULT_DOCKER_API_VERSION, timeout=TIMEOUT_S, tls=tls)
     return _agree_on_version(client, LOCAL_TIMEOUTS_S)
 

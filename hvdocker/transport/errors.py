@@ -36,7 +36,8 @@ _CONNECTION_LOST_ERRNOS = frozenset(
 @contextmanager
 def translating_errors(name: str, what: str) -> Iterator[None]:
     """Translate the errors that the code in the `with` block raises while it uses an open link. Engine errors, refused
-    channels and lost connections become HvdockerErrors; an HvdockerError only gets the host's name.
+    channels, lost connections and other OSErrors become HvdockerErrors. An HvdockerError is raised again, with the
+    host's name added.
 
     `name` is the host. `what` describes the work under way, such as `running a command`, and becomes part of the
     message."""

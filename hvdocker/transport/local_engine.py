@@ -38,11 +38,11 @@ class EngineAddress:
 
 
 def engine_address(environ: Mapping[str, str], home: Path) -> EngineAddress:
-    """Return where the controller's engine is, as the docker command finds it: from DOCKER_HOST and DOCKER_CONTEXT in
-    `environ`, or from the files in `home`/.docker.
+    """Return where the controller's engine is, as the docker command finds it: from DOCKER_HOST or DOCKER_CONTEXT in
+    `environ`, or from the files in the folder that DOCKER_CONFIG names (by default `home`/.docker).
 
     Raise HostUnfit if the URL is of a kind that hvdocker cannot open (ssh://), or if the docker context names no
-    engine."""
+    engine. Raise the SDK's DockerException if the variables for TLS are wrong."""
     if url := environ.get("DOCKER_HOST"):
         found = EngineAddress(url, "DOCKER_HOST", kwargs_from_env(environment=environ).get("tls"))
     else:
@@ -95,8 +95,8 @@ def _json(path: Path) -> dict[str, Any]:
 
 
 def open_local_engine() -> APIClient:
-    """Return a client of the controller's Docker engine. Raise HostUnfit if no engine answers or if its settings are
-    wrong."""
+    """Return a client of the controller's Docker engine. Raise HostUnfit if no engine answers, or if a setting that
+    names the engine (such as DOCKER_HOST) is wrong."""
     try:
         address = engine_address(os.environ, Path.home())
     except DockerException as error:

@@ -1,4 +1,5 @@
-"""The process of hvdocker itself: replacing it by another program, and its home folder."""
+"""The process of hvdocker itself: whether its $HOME is the user's home, and replacing the process by another
+program."""
 
 from __future__ import annotations
 
@@ -12,8 +13,8 @@ from typing import NoReturn
 
 
 def home_override() -> Path | None:
-    """Return the folder in $HOME if it differs from the user's home in passwd, else None. If they differ,
-    hvdocker uses $HOME but OpenSSH's client uses the home in passwd."""
+    """Return the folder in $HOME if it differs from the user's home in passwd, else None. If they differ, hvdocker uses
+    $HOME, but the ssh program uses the home in passwd."""
     try:
         listed = Path(pwd.getpwuid(os.getuid()).pw_dir)
     except KeyError:

@@ -3,7 +3,7 @@
 # Unchanged layers come from the engine's cache.
 set -euo pipefail
 "$(dirname "$0")/bootstrap.sh"
-stamp=$(cd "$(dirname "$0")/../.." && find images -type f -not -path '*__pycache__*' -print0 | sort -z | xargs -0 sha256sum | sha256sum | cut -c1-16)
+stamp=$(cd "$(dirname "$0")/../.." && find images hvdocker/protocol -type f -not -path '*__pycache__*' -print0 | sort -z | xargs -0 sha256sum | sha256sum | cut -c1-16)
 mkdir -p .cache
 [ $# -gt 0 ] || set -- base cpu
 for target; do

@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 
-from hvdocker.jobs.reconnect import RECONNECT_TIMEOUT_S
+from hvdocker.jobs.log.reconnect import RECONNECT_TIMEOUT_S
 from hvdocker.transport.ssh.keepalive import KeepaliveTimes
 from tests.cluster.cli import Cli
 from tests.cluster.lab import Lab, LabHost

@@ -24,8 +24,9 @@ MAY_IMPORT = {
     "assets": "",
     "shell": "",
     "protocol": "",
+    "launchers": "protocol",
     "env": "",
-    "inventory": "protocol env",
+    "inventory": "protocol launchers env",
     "transport": "shell env inventory",
     "engine": "shell transport",
     "observe": "shell protocol inventory transport engine",
@@ -34,11 +35,10 @@ MAY_IMPORT = {
     "placement": "protocol env inventory transport observe",
     "images": "assets shell env inventory transport engine observe locks plan placement",
     "sync": "shell transport plan",
-    "launchers": "protocol",
     "jobs": "shell protocol env inventory transport engine observe locks plan placement sync launchers",
     "cluster": "shell protocol env inventory transport engine observe locks plan placement images sync jobs",
     "gc": "shell env inventory transport engine observe locks plan images jobs cluster",
-    "doctor": "assets shell env inventory transport engine observe locks placement images sync cluster",
+    "doctor": "assets shell launchers env inventory transport engine observe locks placement images sync cluster",
     "hooks": "env inventory",
     "training": "shell protocol env inventory transport engine observe locks plan placement images sync "
     "launchers jobs cluster doctor hooks",
@@ -50,14 +50,16 @@ MAY_IMPORT = {
 }  # fmt: skip
 # The programs in the image, from the ground up.
 INSIDE_MAY_IMPORT = {
-    "protocol": "",
-    "runtime": "protocol",
-    "launchers": "protocol runtime",
-    "rank": "protocol runtime",
-    "checks": "protocol runtime",
-    "hang": "protocol runtime rank",
-    "supervisor": "protocol runtime launchers rank checks hang",
+    "runtime": "",
+    "launchers": "runtime",
+    "rank": "runtime launchers",
+    "checks": "runtime",
+    "hang": "runtime launchers rank",
+    "supervisor": "runtime launchers rank checks hang",
 }
+# Files with a word of Horovod's: all of it is behind the base class of launchers.
+MOST_FILES_WITH_HOROVOD = {"hvdocker": 29, "lib": 6}
+HOROVODS_WORD = re.compile(r"horovod|gloo|(?<!c)ompi", re.IGNORECASE)
 # Library → the only folders, or single files, that may import it.
 OWNERS = {
     "typer": "cli", "click": "cli", "rich": "console", "jinja2": "cluster/containers/ssh_files.py",
@@ -83,14 +85,14 @@ PURE = {
     "inventory/ssh_config": "patterns",
     "transport/ssh": "command_line framing",
     "engine": "container_commands container_spec file_spec",
-    "observe": "clock gpu gpu_query probe state",
+    "observe": "clock cluster_image gpu gpu_query probe state",
     "locks": "holder lock_takeover_commands owner ticket ticket_commands tmp_folder",
     "plan": "plan",
     "placement": "host_plan leases offers scope scope_label slot_flags slots", "placement/strategies": "*",
-    "images": "plan requirements steps", "images/build": "layer_commands",
+    "images": "image_format plan requirements steps", "images/build": "layer_commands",
     "images/ship": "resumable_parts", "images/fan_out": "capabilities commands",
     "sync": "codec commands file_errors ignore_rules steps tree wildmatch",
-    "jobs": "history outcome steps", "jobs/capsule": "capsule difference patch", "jobs/log": "rank_logs",
+    "jobs": "history job_spec outcome steps", "jobs/capsule": "capsule difference patch", "jobs/log": "rank_logs",
     "jobs/results": "code_files commands",
     "jobs/secrets": "plan steps",
     "cluster": "steps unreachable_host", "cluster/plan": "*", "cluster/containers": "*",
@@ -286,7 +288,7 @@ def test_no_class_name_is_used_twice(tree: Path) -> None:
 
 
 def test_imports_in_the_image_go_one_way() -> None:
-    """Each folder may import those named here, and itself: protocol and runtime, then what is built on them."""
+    """Each folder may import those named here, and itself: runtime, then what is built on it."""
     wrong = []
     for file in sorted(INSIDE.rglob("*.py")):
         room = file.relative_to(INSIDE).parts[0]
@@ -296,6 +298,28 @@ def test_imports_in_the_image_go_one_way() -> None:
                 if target not in allowed:
                     wrong.append(f"{file.relative_to(INSIDE)}:{getattr(node, 'lineno', 0)} imports {target}")
     assert wrong == []
+
+
+def test_the_image_imports_nothing_of_the_controller_but_the_protocol() -> None:
+    """The build puts hvdocker/protocol into the image, and nothing else of hvdocker."""
+    wrong = [
+        f"{found.relative_to(ROOT)} imports {target}"
+        for found in (*sorted(INSIDE.rglob("*.py")), *sorted((PACKAGE / "protocol").rglob("*.py")))
+        for node in ast.walk(ast.parse(found.read_text(encoding="utf-8")))
+        for target in targets(node)
+        if target.startswith("hvdocker") and not target.startswith("hvdocker.protocol.")
+    ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("tree", [PACKAGE, INSIDE.parent], ids=["hvdocker", "lib"])
+def test_few_files_know_horovod(tree: Path) -> None:
+    known = [
+        str(file.relative_to(tree))
+        for file in sorted(tree.rglob("*.py"))
+        if HOROVODS_WORD.search(file.read_text(encoding="utf-8"))
+    ]
+    assert len(known) <= MOST_FILES_WITH_HOROVOD[tree.name], known
 
 
 def targets_in_image(node: ast.AST) -> list[str]:

@@ -7,6 +7,10 @@ from typing import Annotated, Optional
 
 import typer
 
+from hvdocker.launchers import LAUNCHERS, NAMES
+
+_ELASTIC = ", ".join(launcher.name for launcher in LAUNCHERS if launcher.is_elastic)
+
 NpFlag = Annotated[
     Optional[int],  # noqa: UP045  # typer reads the annotation at run time on Python 3.10
     typer.Option(
@@ -54,7 +58,26 @@ SecretFlag = Annotated[
     ),
 ]
 StartTimeoutFlag = Annotated[
-    int, typer.Option("--start-timeout", metavar="SECONDS", help="Seconds that Horovod may take to start all ranks.")
+    int, typer.Option("--start-timeout", metavar="SECONDS", help="Seconds that all ranks may take to start.")
+]
+LauncherFlag = Annotated[
+    Optional[str],  # noqa: UP045  # as above
+    typer.Option(
+        "--launcher",
+        metavar="NAME",
+        help=f"How ranks are started: {', '.join(NAMES)}. Default: as the inventory or the image says.",
+        show_default=False,
+    ),
+]
+FailFastFlag = Annotated[
+    bool,
+    typer.Option("--fail-fast", metavar="", help="With --launcher each: the first rank that fails ends the others."),
+]
+JobForceFlag = Annotated[
+    bool,
+    typer.Option(
+        "--force", metavar="", help="Also where the cluster is another owner's, or its image seems to lack a framework."
+    ),
 ]
 ChecksumFlag = Annotated[
     bool,
@@ -65,7 +88,7 @@ MinNpFlag = Annotated[
     typer.Option(
         "--min-np",
         metavar="N",
-        help="Horovod Elastic: go on with so few ranks, where hosts are lost.",
+        help=f"Elastic ({_ELASTIC}): go on with so few ranks, where hosts are lost.",
         show_default=False,
     ),
 ]

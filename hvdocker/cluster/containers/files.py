@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 
 from hvdocker.cluster.containers.ssh_files import (
@@ -13,7 +12,8 @@ from hvdocker.cluster.containers.ssh_files import (
     sshd_config,
 )
 from hvdocker.engine.file_spec import FileSpec
-from hvdocker.protocol.job import JobHost
+from hvdocker.protocol.hosts_file import HOSTS_FILE, hosts_text
+from hvdocker.protocol.job_file import JobHost
 
 
 def trust_files(
@@ -46,11 +46,6 @@ def master_update_files(trust: Iterable[FileSpec], job_hosts: Sequence[JobHost])
     return [*known, FileSpec(HOSTS_FILE, hosts_text(job_hosts))] if job_hosts else known
 
 
-def hosts_text(job_hosts: Iterable[JobHost]) -> str:
-    """Return the text of hosts.json, the current hosts of an elastic job. The supervisor reads each change."""
-    return json.dumps({"hosts": [job_host.as_json() for job_host in job_hosts]}) + "\n"
-
-
 def container_folders() -> list[FileSpec]:
     """Return the folders below /run/hvdocker that every worker and master has."""
     return [FileSpec("", None, 0o700), FileSpec("ssh", None, 0o700), FileSpec("home", None, 0o700)]
@@ -74,7 +69,5 @@ def worker_files(
     ]
 
 
-# In a master, below /run/hvdocker: the current hosts of its elastic job. Missing until `up` updates the master.
-HOSTS_FILE = "hosts.json"
 # The files that a master gets from the worker of its head.
 MASTER_SSH_FILES = ("ssh/config", "ssh/known_hosts", "ssh/id_ed25519")

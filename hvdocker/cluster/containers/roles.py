@@ -34,6 +34,8 @@ def worker_spec(inventory: Inventory, place: HostPlan, maker: Maker) -> Containe
     }
     if place.request_label:
         labels[names.LABEL_ASKED] = place.request_label
+    if inventory.forced_image:
+        labels[names.LABEL_IMAGE_NAME] = inventory.forced_image
     return ContainerSpec(
         name=place.worker_name,
         image=inventory.image,
@@ -59,8 +61,9 @@ def doctor_spec(inventory: Inventory, place: HostPlan, maker: Maker, has_sshd: b
     """Return the specification of a container in which `doctor` runs checks.
 
     It is like a worker, but has no mounts and no GPUs, and ends by itself after `seconds`. With `has_sshd` it runs
-    sshd on the worker port. Without it, it only sleeps: another process on the host, perhaps the cluster's worker,
-    has the port. `place` is the host's plan. The container's labels name the owner and version in `maker`."""
+    sshd on the worker port. Otherwise the container only sleeps, because another process on the host, perhaps the
+    cluster's worker, has the port. `place` is the host's plan. The container's labels name the owner and version in
+    `maker`."""
     waiting = (names.IMAGE_ENTRYPOINT[0], "worker") if has_sshd else ("sleep", str(seconds))
     return ContainerSpec(
         name=names.doctor_name(inventory.cluster),

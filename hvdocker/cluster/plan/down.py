@@ -53,8 +53,8 @@ def _step_to_remove(host: str, container: ContainerSeen) -> RemoveContainer:
 def _steps_to_remove_folders(hosts: Mapping[str, HostSeen]) -> list[Step]:
     """Return steps that remove the cluster's folders of the observed hosts (`hosts`).
 
-    The folder of a host that was not observed stays, even if it is in the same home: it may have outputs that were not
-    fetched."""
+    The folder of a host that was not observed stays, even if it is in a home folder that an observed host shares: it
+    may have outputs that were not fetched."""
     return [RemoveTree(name, host.cluster_dir) for name, host in hosts.items() if host.cluster_dir]
 
 

@@ -1,9 +1,10 @@
 """Decides which hosts with a new worker join a running job, and plans the updates of masters. Pure.
 
-A host of a running job whose worker is replaced comes back to that job. A host that no running job uses joins the
-oldest elastic job that has room for it. Only a new worker can join, because a label of the worker names the job
-that it joined, and labels of an existing container cannot change. A new worker also has a new host key, which every
-master needs in its files. So whenever a worker is created, the masters of running jobs are updated too."""
+A host that a running job started with comes back to that job when its worker is replaced, unless the job has
+requirements. Any other host with a new worker joins the oldest elastic job that has room for it. Only a new worker can
+join, because a label of the worker names the job that it joined, and labels of an existing container cannot change. A
+new worker also has a new host key, which every master needs in its files. So whenever a worker is created, the masters
+of running jobs are updated too."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from hvdocker.engine.container_spec import ContainerSpec
 from hvdocker.images.plan import ImagePlan, runs_image
 from hvdocker.observe.state import ClusterState, ContainerSeen
 from hvdocker.placement.host_plan import HostPlan
-from hvdocker.protocol.job import JobHost
+from hvdocker.protocol.job_file import JobHost
 from hvdocker.protocol.placement import Share
 
 _LACKS_REQUIREMENTS = "it runs with requirements, which a new worker lacks"
@@ -84,7 +85,7 @@ def _ranks_left(
     `job` is its master. `placed` has the plans of all hosts, and `fresh` are the hosts that get a new worker.
     The ranks on some hosts of the job are not counted:
     - on hosts that were removed from the inventory;
-    - on hosts that do not answer: new hosts may replace them, and horovodrun keeps to --max-np when they are back;
+    - on hosts that do not answer: new hosts may replace them, and the launcher keeps to --max-np when they are back;
     - on `fresh` hosts that do not come back to the job automatically (`_hosts_not_returning`)."""
     most = job.elastic.max_np if job.elastic else 0
     has = sum(share.slots for share in _shares_after(state, job, placed, fresh, {}))

@@ -48,24 +48,20 @@ def _members_line(members: Sequence[ClusterMember]) -> str:
     return " ".join(f"{member.name}={member.address}" for member in members)
 
 
-def notes_on_removed_hosts(
-    cluster: str,
-    placed: Mapping[str, HostPlan],
-    kept: Collection[str],
-    unreachable: Mapping[str, UnreachableHost] = NONE_UNREACHABLE,
-) -> list[str]:
+def notes_on_removed_hosts(inventory: Inventory, placed: Mapping[str, HostPlan], kept: Collection[str]) -> list[str]:
     """Return one note for each host that was removed from the inventory, with commands that clean the host.
 
-    hvdocker does not clean it, because it no longer knows how to reach it. Removed hosts are those that the members
-    files of the `kept` hosts (whose workers are not replaced) name, and that are neither in `placed` nor in
-    `unreachable` (hosts of the inventory that do not answer)."""
+    hvdocker does not clean such a host, because only the inventory says how to reach a host. A host counts as removed
+    if the members file of a `kept` host (whose worker is not replaced) names it, and the inventory does not. `placed`
+    has the host plans by host."""
+    cluster, listed = inventory.cluster, {host.name for host in inventory.hosts}
     known = (word.partition("=")[0] for name in kept for word in placed[name].seen.members_line.split())
     return [
         f"{name} is in the cluster no more, and trusted no more; what is on it stays. To clean it, put it "
         f"back into the inventory and run hvdocker down; or there: "
         f"docker rm -f {names.worker_name(cluster)}; rm -r {names.host_dir('~', cluster, name)}"
         for name in dict.fromkeys(known)
-        if name not in placed and name not in unreachable
+        if name not in listed
     ]
 
 

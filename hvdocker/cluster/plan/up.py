@@ -49,7 +49,7 @@ def plan_rotation(
     New keys need new workers, because public keys are in the labels of workers, and labels cannot change. `up` sees the
     keys in the labels, so it can finish an interrupted rotation. `placed` has the host plans by host, `maker` the owner
     and version for the labels of new workers. `brought_public` is the public half of the user's own key, None if
-    hvdocker makes the key. Raises HvdockerError if the cluster has no worker."""
+    hvdocker makes the key. Raises HvdockerError as `plan_up` does, and if the cluster has no worker."""
     if not state.workers():
         raise HvdockerError(
             f"the cluster {inventory.cluster} is not up: no worker was found on {', '.join(placed)}",
@@ -99,7 +99,7 @@ def _plan(
         *worker_stages(inventory, state, placed, specs, reasons, new.joins, unreachable),
     )
     stay = [name for name in placed if name not in reasons]
-    gone = notes_on_removed_hosts(inventory.cluster, placed, stay, unreachable)
+    gone = notes_on_removed_hosts(inventory, placed, stay)
     return replace(plan, notes=(*notes_on_unreachable_hosts(unreachable), *new.notes, *gone))
 
 

@@ -53,10 +53,10 @@ def worker_stages(
     """Return the stages that create or replace workers, and update the workers that are kept.
 
     `placed` has the host plans, and `specs` the specification of each host's worker. `reasons` maps each host that gets
-    a new worker to the reason. On the other hosts a stopped worker is started. If workers are added or removed, the SSH
-    files of kept workers and of the masters of running jobs are updated. `joins` says, by host, which running job a new
-    worker joins. `unreachable` hosts do not answer: they only stay trusted, so that they can come back. Raises
-    HvdockerError if a running job would lose a worker.
+    a new worker to the reason. On the other hosts a stopped worker is started. If workers are added, replaced or
+    removed, the SSH files of kept workers and of the masters of running jobs are updated. `joins` says, by host, which
+    running job a new worker joins. `unreachable` hosts do not answer: they stay trusted, so that they can come back.
+    Raises HvdockerError if a running job would lose a worker.
 
     The public key of a new worker is in its label, and all kept workers get that key before the new worker is
     started. So kept workers know every worker that runs, and the next `up` can see from labels and container states

@@ -10,9 +10,10 @@ from hvdocker.console.output_screen import OutputScreen
 from hvdocker.console.sanitize import sanitized, sanitized_with_colours
 from hvdocker.console.style import RANK_COLOURS
 from hvdocker.jobs.outcome import remarks
-from hvdocker.protocol.job import JobRecord, RankEnd
 from hvdocker.protocol.output import Line
 from hvdocker.protocol.placement import Placement
+from hvdocker.protocol.rank_messages import RankEnd
+from hvdocker.protocol.record import JobRecord
 from hvdocker.units import pluralize, show_bytes, show_seconds
 
 

@@ -14,7 +14,7 @@ from hvdocker.units import show_seconds
 
 _STYLES = {"running": "good", "failed": "what"}
 # Columns that a narrow terminal does not show.
-_LEFT_OUT_FIRST = ("for", "started", "owner", "ranks", "script", "cluster", "at", "hosts")
+_LEFT_OUT_FIRST = ("launcher", "for", "started", "owner", "ranks", "script", "cluster", "at", "hosts")
 
 
 def show_jobs(console: Console, report: JobsReport, now: float) -> None:
@@ -94,6 +94,7 @@ def _job_row(job: ListedJob, now: float) -> dict[str, str | Text]:
         "for": show_seconds(job.seconds) if job.seconds is not None else "",
         "owner": job.owner,
         "script": job.script,
+        "launcher": job.launcher,
         "cluster": job.cluster,
         "at": job.host or Text("home", style="quiet"),
     }
@@ -104,7 +105,7 @@ def _ranks(job: ListedJob) -> str:
     out if there is no upper bound."""
     if job.elastic:
         return f"{job.elastic.min_np}..{job.elastic.max_np or ''}"
-    return str(job.placement.np or "")
+    return str(job.np or "")
 
 
 def _ago(seconds: float) -> str:

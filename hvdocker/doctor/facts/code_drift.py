@@ -54,10 +54,11 @@ def _entry(mark: list[object]) -> Entry:
 
 
 def _edited(link: HostLink, folder: str, held: HostIndex) -> tuple[str, ...]:
-    """Return the touched paths whose content differs from the index `held`. `folder` is the code folder on the host. A
-    touched symlink always counts, an empty folder never.
+    """Return the paths of `held`, the host's index, that were edited on the host since the last sync.
 
-    If the host could not hash the files, all touched paths count."""
+    Only touched paths are examined: those whose size, mode or times changed. A touched file counts as edited if its
+    hash differs from the index, a touched symlink always, a folder never. If the host could not hash the files, all
+    touched files count. `folder` is the code folder on the host."""
     looked_at = (_entry(held.rows[path]) for path in sorted(held.touched) if path in held.rows)
     touched = [entry for entry in looked_at if not entry.is_folder]
     files = [entry for entry in touched if entry.sha256]

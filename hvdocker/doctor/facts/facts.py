@@ -143,7 +143,7 @@ class EngineState:
 class InsideSeen:
     """What a process finds inside a container of the training image.
 
-    `versions` has versions by name: `python`, and those of `tensorflow`, `horovod`, `keras`, `torch`, `numpy` and
+    `versions` has versions by name: `python`, and those of frameworks such as `tensorflow`, `torch`, `numpy` and
     `nccl` that the image has. `shm_bytes` is the size of /dev/shm. `cuda` is the CUDA version, None if the image has
     no CUDA. `memlock_bytes` and `open_files` are limits; None means unlimited."""
 

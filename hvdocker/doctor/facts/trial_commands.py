@@ -15,6 +15,7 @@ from hvdocker.cluster.containers.roles import worker_spec
 from hvdocker.doctor.facts.facts import InsideSeen
 from hvdocker.engine.container_spec import ALL_DEVICES, ContainerSpec, create_body
 from hvdocker.inventory.inventory import Inventory
+from hvdocker.launchers import LAUNCHERS
 from hvdocker.names import Maker
 from hvdocker.placement.host_plan import HostPlan
 from hvdocker.shell.command import Command
@@ -25,13 +26,12 @@ _INSIDE_SCRIPT = r"""
 import glob, importlib.metadata as m, importlib.util as u, json, os, re, resource, sys
 top = sys.argv[1] if len(sys.argv) > 1 else ""
 found = {"python": "%d.%d.%d" % sys.version_info[:3]}
-wanted = {
-    "tensorflow": ["tensorflow", "tensorflow-cpu", "tensorflow-intel", "tensorflow-rocm"],
-    "horovod": ["horovod"], "keras": ["tf-keras", "keras"], "torch": ["torch"], "numpy": ["numpy"],
-    "nccl": ["nvidia-nccl-cu13", "nvidia-nccl-cu12", "nvidia-nccl-cu11"],
-}
-for name, records in wanted.items():
-    for record in records:
+for name in @PACKAGES@ + ["keras", "numpy"]:
+    for record in {
+        "tensorflow": ["tensorflow", "tensorflow-cpu", "tensorflow-intel", "tensorflow-rocm"],
+        "keras": ["tf-keras", "keras"],
+        "nccl": ["nvidia-nccl-cu13", "nvidia-nccl-cu12", "nvidia-nccl-cu11"],
+    }.get(name, [name]):
         try:
             found[name] = m.version(record); break
         except m.PackageNotFoundError:
@@ -60,6 +60,7 @@ print("hvdocker-inside " + json.dumps({
     "memlock": limit(resource.RLIMIT_MEMLOCK), "files": limit(resource.RLIMIT_NOFILE),
 }))
 """
+_PACKAGES = json.dumps(list(dict.fromkeys(package for launcher in LAUNCHERS for package in launcher.packages)))
 _MARK = re.compile(r"^hvdocker-inside (\{.*\})$", re.MULTILINE)
 
 
@@ -106,7 +107,7 @@ def look_inside(top: str = "") -> Command:
     """Return the command that runs inside the trial container. `read_inside` parses its output.
 
     `top` is a prefix for the library folders, for tests. Normally it is empty."""
-    return Command(("python3", "-c", _INSIDE_SCRIPT, *([top] if top else [])))
+    return Command(("python3", "-c", _INSIDE_SCRIPT.replace("@PACKAGES@", _PACKAGES), *([top] if top else [])))
 
 
 def manual_command(image: str, has_gpus: bool) -> str:

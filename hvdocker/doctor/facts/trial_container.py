@@ -21,9 +21,9 @@ MakeSpec = Callable[[bool], ContainerSpec]
 def try_container(engine: APIClient, make: MakeSpec, wants_gpus: bool) -> TrialResult:
     """Run the trial container, with the host's GPUs if `wants_gpus`, and return what it found or why it failed.
 
-    `make` returns the specification; its argument says whether the container gets the GPUs. If the container does
-    not start with the GPUs, it is tried again without them, because limits and versions are still worth knowing. The
-    first error then becomes `gpu_error` of the result."""
+    `make` returns the specification; its argument says whether the container gets the GPUs. If the container fails
+    with the GPUs, it is tried again without them, because limits and versions are still worth knowing. If the second
+    try succeeds, the error of the first becomes `gpu_error` of the result."""
     if not wants_gpus:
         return _run(engine, make(False))
     first = _run(engine, make(True))

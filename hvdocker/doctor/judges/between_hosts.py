@@ -11,11 +11,12 @@ from hvdocker.doctor.judges.cluster import short
 from hvdocker.doctor.judges.finding import bad, good, warn
 from hvdocker.doctor.report import Finding
 from hvdocker.inventory.inventory import Inventory
+from hvdocker.launchers import LAUNCHERS
 from hvdocker.observe.state import ContainerSeen, HostSeen
 
 MakeFinding = Callable[..., Finding]
 # Ranks work together only with equal versions of MUST_MATCH. Different versions of SHOULD_MATCH are a warning.
-MUST_MATCH = ("tensorflow", "horovod", "nccl", "torch")
+MUST_MATCH = tuple(dict.fromkeys(package for launcher in LAUNCHERS for package in launcher.packages))
 SHOULD_MATCH = ("python", "keras", "numpy")
 
 

@@ -153,7 +153,8 @@ def _traces(machine: MachineSeen, engine: EngineState, seen: HostSeen) -> Iterat
 
 
 def _neighbours(inventory: Inventory, engine: EngineState) -> Iterator[str]:
-    """Yield texts about what is no leftover: ended jobs, which are kept for their logs, and other clusters."""
+    """Yield texts about containers that are no leftovers: ended jobs, which are kept for their logs, and those of other
+    clusters."""
     ended = [one for one in engine.containers if one.role == names.ROLE_MASTER and one.state == "exited"]
     own = sum(one.labels.get(names.LABEL_CLUSTER) == inventory.cluster for one in ended)
     if own:

@@ -92,8 +92,8 @@ def judge_host(case: JudgeInput) -> HostReport:
 def _missing_fact(error: HvdockerError) -> Finding:
     """Return the finding for a fact that could not be gathered, because of `error`.
 
-    The finding is BAD if the host became unreachable meanwhile. It is BAD, too, if the host's SSH server refused a
-    session, because the server would also refuse it in a training. Otherwise it is UNKNOWN."""
+    The finding is BAD if the host became unreachable meanwhile. It is also BAD if the host's SSH server refused a
+    session, because the server would refuse the sessions of `up` and `train` too. Otherwise it is UNKNOWN."""
     if isinstance(error, ChannelRefused):
         return error_finding("login", error)
     is_lost = isinstance(error, HostUnreachable)
@@ -127,11 +127,11 @@ def _machine(case: JudgeInput) -> Iterator[Finding]:
 
 
 def _bytes_to_load(case: JudgeInput) -> int:
-    """Return about how much disk the engine needs to load the image that it lacks. 0 if it has the image.
+    """Estimate how many bytes of disk the engine needs to load the image that it lacks. Return 0 if it has the image.
 
-    That is LOADING_FACTOR times the image: while a layer is loaded, its archive is on the disk too, and most of an
-    image may be one layer. It is the size of the image if the engine may have most layers already: if it has another
-    hvdocker image, or if nothing is known about the engine."""
+    The estimate is LOADING_FACTOR times the size of the image: while a layer is loaded, its archive is on the disk too,
+    and most of an image may be one layer. But if the engine may already have most layers, because it has another
+    hvdocker image or because nothing is known about it, the estimate is only the size of the image."""
     may_have_layers = case.health.engine is None or case.health.engine.has_own_image
     return int(case.missing_image_bytes * (1 if may_have_layers else LOADING_FACTOR))
 

@@ -60,9 +60,9 @@ def judge_cpu(machine: MachineSeen, slots: int) -> Finding:
 def judge_clock(clock: ClockSeen | None) -> Finding:
     """Judge how far the host's clock differs from the controller's. `clock` is None if it could not be read.
 
-    The finding is WARN above SLOW_CLOCK_S, and never BAD: locks, tickets and the periods of jobs are all timed by the
-    clock of one host, so that a training does not depend on the difference. Half of the round trip is subtracted from
-    the difference, because the measurement may be wrong by that much."""
+    The finding is WARN above SLOW_CLOCK_S, and never BAD: each lock, ticket and job is timed by the clock of a single
+    host, so training works despite the difference. Half of the round trip is subtracted from the difference, because
+    the measurement may be wrong by that much."""
     if clock is None:
         return unknown("clock", "not told", command="date +%s")
     off_s = max(0.0, abs(clock.offset_s) - clock.round_trip_s / 2)
@@ -121,7 +121,7 @@ def _disk(disk: DiskSeen, needed_bytes: int, machine: MachineSeen) -> Finding:
 def _is_little(disk: DiskSeen) -> bool:
     """Whether little space is left: less than 2.5 GiB, or less than 10 % and less than 50 GiB.
 
-    The 50 GiB matter for very large disks, of which less than 10 % is still enough."""
+    On a very large disk, 50 GiB are enough even if they are less than 10 %."""
     is_small_share = disk.free_bytes < LITTLE_SHARE * disk.total_bytes
     return disk.free_bytes < LITTLE_DISK / 4 or (is_small_share and disk.free_bytes < 5 * LITTLE_DISK)
 

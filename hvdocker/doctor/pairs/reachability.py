@@ -92,9 +92,9 @@ def _port_failure(results: PairResults, pair: Pair, ports: Mapping[int, Problem 
 
 
 def _explain(problem: Problem) -> str:
-    """Return the text of the problem, with a hint if a firewall is the cause.
+    """Return the text of the problem. If a firewall is the cause, the text says so.
 
-    "Refused" means a firewall, because the listener on that port is known to be running."""
+    A refused connection means a firewall, because the listener on that port is known to be running."""
     if problem.kind == "refused":
         return f"{problem.words}, though it is open there: a firewall rejects it"
     if problem.kind == "own":

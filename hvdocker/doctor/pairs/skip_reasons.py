@@ -65,7 +65,7 @@ def _address(place: HostPlan, all_addresses: list[str]) -> SkipReason | None:
 def _is_loopback(address: str) -> bool:
     """Whether the address is a loopback address. A host name is not.
 
-    The training address is a host name if the host did not report its addresses."""
+    The training address may be a host name if the host did not report the address by which it was reached."""
     try:
         return ipaddress.ip_address(address).is_loopback
     except ValueError:

@@ -34,7 +34,7 @@ class BuildOptions:
 
     `target` is base, cpu or gpu. `ca_bundle` has the site's CA certificates. `wheelhouse` is a folder of
     preferred wheels. `base` replaces the Debian base image. `cuda_image` is an image with NVIDIA's toolkit for
-    CUDA 12; without it, Horovod in the gpu target is compiled with CUDA 11.8, the toolkit of Debian 12."""
+    CUDA 12; without it, the gpu target is compiled with CUDA 11.8, the toolkit of Debian 12."""
 
     target: str = "cpu"
     ca_bundle: Path | None = None
@@ -133,12 +133,15 @@ def _follow_build(output: Iterator[dict[str, object]], tag: str, say: Say) -> No
 
 
 def _build_context(options: BuildOptions) -> io.BufferedRandom:
-    """Return a tar of the build context in a temporary file: images/doc-hvd, the CA bundle, the wheels."""
+    """Return a tar of the build context in a temporary file: images/doc-hvd, the package hvdocker.protocol for
+    the programs in lib/, the CA bundle, the wheels."""
     import tempfile
 
     spool: io.BufferedRandom = tempfile.TemporaryFile()  # noqa: SIM115  # the caller closes it
     with tarfile.open(fileobj=spool, mode="w") as tar:
         tar.add(assets.image_dir(), arcname=".", filter=_normalized)
+        _add_bytes(tar, "lib/hvdocker/__init__.py", b"")
+        tar.add(assets.protocol_dir(), arcname="lib/hvdocker/protocol", filter=_normalized)
         ca = options.ca_bundle or site_ca_bundle(os.environ)
         _add_bytes(tar, "site-ca.crt", ca.read_bytes() if ca else b"")
         _add_bytes(tar, "wheelhouse/.keep", b"")

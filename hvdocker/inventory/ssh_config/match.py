@@ -43,8 +43,8 @@ class SshHostOptions:
     def take(self, line: SshConfigLine, is_own: bool) -> None:
         """Add the option in `line`, unless it is set already: the first line about an option wins.
 
-        IdentityFiles are collected. Of ProxyJump and ProxyCommand only the first is kept. `is_own` says that the line
-        is from the user's file."""
+        All IdentityFiles are kept. Of ProxyJump and ProxyCommand only the one that comes first is kept. `is_own` says
+        that the line is from the user's file."""
         word = line.keyword
         if word not in self.values:
             if word in _PROXY_KEYWORDS and any(way in self.values for way in _PROXY_KEYWORDS):
@@ -170,9 +170,10 @@ def _command_succeeds(command: str, tokens: Mapping[str, str]) -> bool:
 
 
 def _canonical_name(host: str, said: SshHostOptions) -> str:
-    """Return the host's full name in the first of the CanonicalDomains in which it resolves. Return the host
-    unchanged if it resolves in none, is an IPv6 address, has too many dots, or is reached through a proxy
-    (unless CanonicalizeHostname is `always`)."""
+    """Return the host's full name in the first of the CanonicalDomains in which it resolves. Return the host unchanged
+    if it is an IPv6 address, has too many dots, or is reached through a proxy (unless CanonicalizeHostname is
+    `always`). If it resolves in none of the domains, return it unchanged too, or raise UsageProblem if
+    CanonicalizeFallbackLocal is `no`."""
     is_direct = all(said.get(way, "none").lower() == "none" for way in _PROXY_KEYWORDS)
     if not is_direct and said.get("canonicalizehostname").lower() != "always":
         return host

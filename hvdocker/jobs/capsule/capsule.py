@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from hvdocker.inventory.redact import HIDDEN
+from hvdocker.launchers import DEFAULT
 from hvdocker.protocol.json_text import json_text
 from hvdocker.protocol.placement import Placement, Share
 from hvdocker.secret import SecretSource
@@ -141,8 +142,10 @@ class ImageUsed:
 class Capsule:
     """What a job was made of.
 
-    `started` is a Unix time and `version` the version of hvdocker. `command` is what each rank runs; `launcher` is the
-    command line of the launcher, the program such as horovodrun that starts the ranks. `workdir` is the folder in the
+    `started` is a Unix time and `version` the version of hvdocker. `command` is what each rank runs; `launcher`
+    are the words that show how its ranks are started, `launcher_name` and `launcher_options` name the launcher with its
+    options, and `launcher_reason` says what chose it. `ranks` is the number of ranks if it differs from the number of
+    slots, else 0. `workdir` is the folder in the
     container in which ranks start. `addresses` has the training address and `engines` the version of the Docker engine,
     both by host. `port` is the port of the workers' sshd. `resilience` has the settings for restarts, elastic jobs and
     hangs, as `Resilience.as_json` returns them. `script` names the script, module or command for the user.
@@ -177,6 +180,14 @@ class Capsule:
     inventory: Mapping[str, object] = field(default_factory=dict)
     request: Mapping[str, object] = field(default_factory=dict)
     replay_of: str = ""
+    launcher_name: str = DEFAULT
+    launcher_options: Mapping[str, object] = field(default_factory=dict)
+    launcher_reason: str = ""
+    ranks: int = 0
+
+    @property
+    def np(self) -> int:
+        return self.ranks or self.placement.np
 
     def hidden(self) -> tuple[str, ...]:
         """Return the names of the variables in `env` whose values were replaced by stars."""
@@ -197,12 +208,15 @@ class Capsule:
             "code": self.code.as_json(),
             "command": list(self.command),
             "launcher": list(self.launcher),
+            "launcher_name": self.launcher_name,
+            "launcher_options": dict(self.launcher_options),
+            "launcher_reason": self.launcher_reason or None,
             "workdir": self.workdir,
             "env": dict(self.env),
             "env_from_caller": list(self.env_from_caller),
             "secrets": [{"name": secret.name, "path": secret.path} for secret in self.secrets],
             "endurance": dict(self.resilience),
-            "np": self.placement.np,
+            "np": self.np,
             "port": self.port,
             "placement": [
                 {
@@ -271,7 +285,17 @@ def _read(value: Any) -> Capsule:  # Any: as above
         inventory=dict(value.get("inventory") or {}),
         request=dict(value.get("request") or {}),
         replay_of=str(value.get("replay_of") or ""),
+        # A capsule without a name is from a version that had only the default launcher.
+        launcher_name=str(value.get("launcher_name") or DEFAULT),
+        launcher_options=dict(value.get("launcher_options") or {}),
+        launcher_reason=str(value.get("launcher_reason") or ""),
+        ranks=_more_ranks(value, value["placement"]),
     )
+
+
+def _more_ranks(value: Any, shares: Any) -> int:  # Any: as above
+    np, slots = int(value.get("np") or 0), sum(int(share["slots"]) for share in shares)
+    return np if np != slots else 0
 
 
 def _share(value: Any) -> Share:  # Any: as above

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from hvdocker.errors import HvdockerError, raise_all
 from hvdocker.jobs.lookup import FoundJob
-from hvdocker.launchers.horovod_output import without_launcher_traceback
+from hvdocker.launchers import named
 from hvdocker.protocol.output import Line, LineAssembler, LineFilter, parse_line, without_states
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def last_matching(lines: Iterable[Line], wanted: LineFilter, count: int | None) 
 def _from_file(path: Path, found: FoundJob) -> Iterator[Line]:
     host_of_rank = found.placement.host_of_rank()
     lines = (parse_line(raw, host_of_rank) for raw in _raw_lines(_chunks(path)))
-    return without_launcher_traceback(without_states(lines))
+    return named(found.launcher).filter(without_states(lines))
 
 
 def _from_rank_files(logs: dict[int, Path], found: FoundJob) -> Iterator[Line]:

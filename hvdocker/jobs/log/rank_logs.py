@@ -7,13 +7,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from hvdocker.protocol.rank_log import HEADER, HEADER_GREP, LOG_NAME, log_name
 from hvdocker.shell.command import Command, shell
 
-# The header that the rank wrapper writes into the file at every start of a rank.
-_HEADER = "^hvdocker: rank [0-9]* on .*, start [0-9]*,"
-_NAME = re.compile(r"rank-([0-9]{1,9})\.log")
 _FILE = re.compile(r"hvdocker-file rank-(\d+)\.log")
-_START = re.compile(r"hvdocker: rank \d+ on .*, start (\d+),.*")
 
 
 @dataclass(frozen=True)
@@ -38,7 +35,7 @@ def list_rank_logs(folder: str) -> Command:
 def read_rank_logs(text: str) -> list[int]:
     """Parse `text`, the output of the command from `list_rank_logs`; return the numbers of the ranks in order. Lines
     that are no names of rank logs are ignored."""
-    found = (_NAME.fullmatch(line) for line in text.splitlines())
+    found = (LOG_NAME.fullmatch(line) for line in text.splitlines())
     return sorted(int(name[1]) for name in found if name)
 
 
@@ -46,7 +43,7 @@ def end_of_rank_log(folder: str, rank: int, most_bytes: int) -> Command:
     """Return the command that prints the last `most_bytes` bytes of a rank's log. `folder` is the job's folder on the
     host. A log that grew too large was continued in a new file; its older part, `rank-N.log.1`, is printed first."""
     script = 'for f in "$1.1" "$1"; do [ -f "$f" ] && cat -- "$f"; done | tail -c "$2"'
-    return shell(script, f"{folder}/logs/rank-{rank}.log", str(most_bytes))
+    return shell(script, f"{folder}/logs/{log_name(rank)}", str(most_bytes))
 
 
 def tail_rank_logs(folder: str, count: int) -> Command:
@@ -54,7 +51,7 @@ def tail_rank_logs(folder: str, count: int) -> Command:
     writes at each start) and its last `count` lines. `folder` is the job's folder on the host."""
     script = (
         'cd -- "$1/logs" 2>/dev/null || exit 0; for file in rank-*.log; do [ -f "$file" ] || continue; '
-        f'echo "hvdocker-file $file"; grep -a "{_HEADER}" -- "$file" | tail -n 1; '
+        f'echo "hvdocker-file $file"; grep -a "{HEADER_GREP}" -- "$file" | tail -n 1; '
         'tail -n "$2" -- "$file"; echo; done'
     )
     return shell(script, folder, str(count))
@@ -80,6 +77,6 @@ def _blocks(text: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _rank_log_tail(rank: int, block: list[str]) -> RankLogTail:
-    starts = [int(found[1]) for found in map(_START.fullmatch, block) if found]
-    lines = tuple(line for line in block if line.strip() and not _START.fullmatch(line))
+    starts = [int(found[1]) for found in map(HEADER.fullmatch, block) if found]
+    lines = tuple(line for line in block if line.strip() and not HEADER.fullmatch(line))
     return RankLogTail(rank, max(starts, default=None), lines)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from hvdocker import names
 from hvdocker.inventory.locate import Located
 from hvdocker.jobs.local_jobs import write_master_file
-from hvdocker.protocol.job import JobRecord
+from hvdocker.protocol.record import JobRecord
 
 if TYPE_CHECKING:
     from hvdocker.transport.link import HostLink
@@ -82,7 +82,7 @@ def missing_beginning(link: HostLink, container: str, lines: int) -> str:
     """Return a text that says which part of the output is missing from the log of the master `container`, which has
     `lines` lines. Empty if none is, or if that is unknown because there is no record.
 
-    The supervisor counts in record.json the lines that came from the launcher (the program, such as horovodrun, that
+    The supervisor counts in record.json the lines that came from the launcher (the program that
     starts the ranks). It does not count its own lines, which are few."""
     from hvdocker.engine import archive
     from hvdocker.engine.container_errors import translating_container_errors

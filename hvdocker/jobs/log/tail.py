@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
-from hvdocker.launchers.horovod_output import without_launcher_traceback
+from hvdocker.launchers import named
 from hvdocker.protocol.output import Line, LineAssembler, LineFilter, parse_line, without_states
 from hvdocker.protocol.placement import Placement
 
 if TYPE_CHECKING:
     from hvdocker.transport.link import HostLink
 
-# Some lines are dropped (those of the launcher's traceback, those that a filter excludes). So this many more lines
+# Some lines are dropped (noise of the launcher, and those that a filter excludes). So this many more lines
 # than wanted are requested at first, and GROWTH_FACTOR times as many in every further attempt.
 EXTRA_LINES = 200
 GROWTH_FACTOR = 8
@@ -48,10 +48,12 @@ def read_tail(
     wanted: LineFilter,
     since: float | None = None,
     is_open: bool = False,
+    launcher: str = "",
 ) -> LogTail:
     """Return the last `count` lines in the log of the master `container` that pass the filter `wanted`, and where a
     reader continues after them. `placement` says on which host each rank is. Lines before `since` (a Unix time) are
     left out; None means no limit. With `is_open` (the job still runs) an unfinished last line is left to that reader.
+    `launcher` is the name of the job's launcher, whose own noise is left out.
 
     An engine can begin a log at a time, but not after a certain line. So this function reads at least the whole last
     second of the log. The reader begins with that second again and skips the lines that were read here."""
@@ -60,7 +62,7 @@ def read_tail(
         pieces = _pieces(link, container, asked, since)
         is_whole = len(pieces) < asked
         lines = without_states(_lines(pieces, placement, is_open), is_open)
-        found = [line for line in without_launcher_traceback(lines) if wanted.matches(line)]
+        found = [line for line in named(launcher).filter(lines) if wanted.matches(line)]
         last = pieces[-1].second if pieces else 0.0
         has_last_second = any(piece.second < last for piece in pieces[:1])
         if is_whole or (len(found) >= count and has_last_second):

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from hvdocker import names
 from hvdocker.inventory.inventory import Inventory
+from hvdocker.jobs.job_spec import JobSpec
 from hvdocker.jobs.secrets.steps import OverwriteSecrets, PutSecrets, RemoveSecrets
 from hvdocker.observe.state import ClusterState, ContainerSeen
 from hvdocker.placement.host_plan import HostPlan
 from hvdocker.plan.plan import Step
-from hvdocker.protocol.job import JobSpec
 
 # A supervisor that exits with one of these codes ended by itself and removed the secrets in its container.
 CLEAN_EXIT_CODES = (0, 1, 143)

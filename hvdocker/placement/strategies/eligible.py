@@ -111,8 +111,8 @@ def _wants_gpus(gpu_request: GpuRequest | None, offers: Sequence[Offer]) -> bool
 
 
 def _eligible_held(gpu_request: GpuRequest | None, offer: Offer, fitting_slots: int, wants_gpus: bool) -> int:
-    """Return how many held slots of the host in `offer` (slots that jobs use now) would be eligible if
-    they were free. A request without `-np` asks for these too, so it waits for them.
+    """Return how many held slots of the host in `offer` would be eligible if they were free. A request without `-np`
+    asks for these too, so it does not fit before they are free.
 
     The kind and model of a held slot are unknown, so held slots are assumed to be like the host's other slots. If the
     request asks for GPUs (`--gpu`), held slots count only if the host has free slots and all of them are eligible.

@@ -33,7 +33,7 @@ def parse_gpu(text: str) -> GpuRequest:
 
 
 def parse_hosts_flag(text: str, hosts: Sequence[str], aliases: Mapping[str, str] = {}) -> tuple[Share, ...]:
-    """Return the hosts and slots in `text`, the value of Horovod's flag `-H host:slots,...`. Raise UsageProblem if it
+    """Return the hosts and slots in `text`, the value of the flag `-H host:slots,...`. Raise UsageProblem if it
     is malformed or names a host twice. A host that is neither in `hosts` nor in `aliases` is returned as it is written.
 
     `aliases` maps other names of hosts, such as addresses, to the names in `hosts`. Unless a host has the name

@@ -1,6 +1,6 @@
 """The environment variables of a job's ranks: `env:` in the inventory, overridden by `--env` flags. Pure.
 
-The ranks get them in job.json (`JobSpec.for_host` in protocol/job.py), never on a command line. In the image,
+The ranks get them in job.json (protocol/job_file.py), never on a command line. In the image,
 inside/rank/environment.py sets them."""
 
 from __future__ import annotations

@@ -11,13 +11,15 @@ from hvdocker.errors import UsageProblem
 from hvdocker.images.requirements import Requirements
 from hvdocker.inventory.locate import Located, at_home
 from hvdocker.jobs.capsule.store import StoredCapsule
+from hvdocker.launchers.choose import check_launcher_flags, known_launcher
+from hvdocker.launchers.launcher import Launcher
 from hvdocker.placement.slot_flags import SlotFlags, check_slot_flags
 from hvdocker.protocol.resilience import Resilience
 from hvdocker.secret import Secret, SecretSource, parse_secrets
 from hvdocker.training import queue
 from hvdocker.training.inputs.job_environment import job_environment
 from hvdocker.training.inputs.read_secrets import read_secret
-from hvdocker.training.inputs.resilience_flags import ResilienceFlags, check_elastic_tuning, resilience_of
+from hvdocker.training.inputs.resilience_flags import ResilienceFlags, resilience_of
 from hvdocker.training.inputs.user_command import UserCommand, user_command
 from hvdocker.training.requirements import find_requirements
 
@@ -31,11 +33,13 @@ class TrainRequest:
     the value of -H; `strategy`, `gpu`, `include` and `exclude` are the values of the flags with these names.
     `requirements` is the value of --requirements; `ignores_requirements` is --no-requirements. `workdir` is the folder
     to sync, None for that of the script, or the current folder if there is no script. `env` and `secrets` are the
-    values of --env and --secret. `tuning` are flags that are passed to Horovod. `start_timeout_s` is how long Horovod
-    waits for the ranks to start. `checksum` makes the sync compare all files by content. `propagates_exit` makes
-    `train` exit with the code of the rank that failed. `lock_wait_s` is how long to wait for the locks of the hosts.
-    `is_forced` allows a job on another user's cluster. `replay` is the capsule of the job that this one repeats, None
-    unless it is a replay. The field of type ResilienceFlags has the flags on failures and hangs."""
+    values of --env and --secret. `launcher` is the value of --launcher, None if the inventory or the image decides.
+    `tuning` are flags that are passed to the launcher. `start_timeout_s` is how long the launcher waits for the ranks
+    to start. `fails_fast` is --fail-fast. `checksum` makes the sync compare all files by content. `propagates_exit`
+    makes `train` exit with the code of the rank that failed. `lock_wait_s` is how long to wait for the locks of the
+    hosts. `is_forced` allows a job on another user's cluster, and on an image that seems to lack a framework. `replay`
+    is the capsule of the job that this one repeats, None unless it is a replay. The field of type ResilienceFlags has
+    the flags on failures and hangs."""
 
     script: str | None = None
     module: str | None = None
@@ -53,6 +57,8 @@ class TrainRequest:
     secrets: tuple[str, ...] = ()
     start_timeout_s: int = 120
     tuning: tuple[str, ...] = ()
+    launcher: str | None = None
+    fails_fast: bool = False
     endurance: ResilienceFlags = field(default_factory=ResilienceFlags)
     propagates_exit: bool = False
     checksum: bool = False
@@ -95,7 +101,8 @@ def prepare_inputs(env: Env, located: Located, request: TrainRequest) -> JobInpu
     Call this once per job, because a secret may come from a pipe, which can be read only once."""
     check_request(request)
     resilience = resilience_of(request.endurance, request.np, request.hosts, located.inventory.rules)
-    check_elastic_tuning(request.tuning, resilience.elastic is not None)
+    if known := known_launcher(request.launcher, located.inventory.launcher):
+        check_launcher(known.launcher, request, resilience)
     work = user_command(env.cwd, request.script, request.module, request.rest, request.workdir)
     requirements = _requirements(env, request, work)
     variables = job_environment(located.inventory.env, list(request.env), env.environ)
@@ -111,6 +118,12 @@ def check_request(request: TrainRequest) -> None:
         raise UsageProblem("--requirements and --no-requirements exclude each other")
     if request.propagates_exit and request.is_detached:
         raise UsageProblem("--propagate-exit and -d exclude each other: detached, nobody waits for the end")
+
+
+def check_launcher(launcher: Launcher, request: TrainRequest, resilience: Resilience) -> None:
+    """Raise UsageProblem if flags of the request do not go with the launcher. This is done before a host is contacted
+    if a flag or the inventory names the launcher, and otherwise when the image has been observed."""
+    check_launcher_flags(launcher, request.tuning, resilience.elastic is not None, request.fails_fast)
 
 
 def _requirements(env: Env, request: TrainRequest, work: UserCommand) -> Requirements | None:

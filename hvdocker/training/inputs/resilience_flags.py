@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 from hvdocker.errors import UsageProblem
 from hvdocker.protocol.resilience import ON_HANG, Elastic, Resilience, Rule
 from hvdocker.units import parse_seconds
 
 HANG_AFTER = "10m"
-ELASTIC_TUNING = ("--elastic-timeout", "--reset-limit")
 
 
 @dataclass(frozen=True)
@@ -64,21 +62,6 @@ def _elastic(flags: ResilienceFlags, np: int | None, hosts: str | None) -> Elast
     if np is not None and most is not None and np > most:
         raise UsageProblem(f"-np {np} is more than --max-np {most}")
     return Elastic(least, most)
-
-
-def check_elastic_tuning(tuning: Sequence[str], is_elastic: bool) -> None:
-    """Raise UsageProblem if a flag in ELASTIC_TUNING is used for a job that is not elastic (`is_elastic` is False), or
-    has a bad value.
-
-    `tuning` are the flags for Horovod and their values, as words. The values are checked here because the supervisor
-    reads them too."""
-    for flag, value in pairwise(tuning):
-        if flag not in ELASTIC_TUNING:
-            continue
-        if not is_elastic:
-            raise UsageProblem(f"{flag} goes with --min-np", fix="--min-np N says with how few ranks the job goes on")
-        if not value.isascii() or not value.isdecimal() or int(value) < 1:
-            raise UsageProblem(f"{flag} should be a whole number, at least 1, got {value!r}")
 
 
 def _restarts(flags: ResilienceFlags) -> int:

@@ -6,9 +6,11 @@ from hvdocker import names
 from hvdocker.cluster.containers.roles import base_labels, binds, device_labels, shm_bytes
 from hvdocker.engine.container_spec import ContainerSpec
 from hvdocker.inventory.inventory import Inventory
+from hvdocker.jobs.job_spec import JobSpec
 from hvdocker.names import Maker
 from hvdocker.placement.host_plan import HostPlan
-from hvdocker.protocol.job import STOP_S, JobSpec
+from hvdocker.protocol.job_file import STOP_S
+from hvdocker.training.plan.master_port import port_count, ports_label
 
 
 def master_spec(inventory: Inventory, place: HostPlan, maker: Maker, job: JobSpec) -> ContainerSpec:
@@ -18,7 +20,11 @@ def master_spec(inventory: Inventory, place: HostPlan, maker: Maker, job: JobSpe
         **device_labels(devices),
         names.LABEL_JOB: job.job,
         names.LABEL_PLACEMENT: job.placement.label(),
+        names.LABEL_LAUNCHER: job.launcher.name,
+        names.LABEL_MASTER_PORT: ports_label(job.master_port, port_count(job.placement)),
     }
+    if job.np and job.np != job.placement.np:
+        labels[names.LABEL_RANKS] = str(job.np)
     if job.script:
         labels[names.LABEL_SCRIPT] = job.script
     if elastic := job.resilience.elastic:

@@ -10,13 +10,13 @@ from hvdocker.cluster.steps import MakeFolders, StartContainer
 from hvdocker.errors import HostUnfit, HvdockerError, raise_all
 from hvdocker.inventory.inventory import Inventory
 from hvdocker.jobs.capsule.capsule import CAPSULE_FILE, CapsuleFiles
+from hvdocker.jobs.job_spec import JobSpec
 from hvdocker.jobs.secrets.plan import steps_to_put_secrets
 from hvdocker.names import Maker
 from hvdocker.observe.state import ClusterState
 from hvdocker.placement.host_plan import HostPlan
 from hvdocker.placement.scope_label import expected_slots, up_command
 from hvdocker.plan.plan import Plan, Stage, Step, plan_of
-from hvdocker.protocol.job import JobSpec
 from hvdocker.sync.steps import SyncCode
 from hvdocker.training.plan.master_container import master_spec
 from hvdocker.training.steps import CreateMaster, WriteJobFile, WritePatch
@@ -66,7 +66,9 @@ def plan_train(
         ), follows_on=True),
         Stage("files", tuple(_capsule_steps(capsule, folders) if capsule else ()), follows_on=True),
         Stage("master", (
-            CreateMaster(head.name, spec, head.worker_name, job.launcher, job.command),
+            CreateMaster(
+                head.name, spec, head.worker_name, job.launcher_preview, job.command, job.launcher_choice
+            ),
         ), follows_on=True),
         # Secrets come after the master is created, because its label lists them. By this label the secrets that an
         # interrupted run leaves are found.

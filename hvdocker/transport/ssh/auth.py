@@ -37,9 +37,8 @@ _MAGIC = b"openssh-key-v1\x00"
 
 
 class OpenedKeys:
-    """Key files opened for all hosts of one command, so that the user types each passphrase once and its
-    slow hash is computed once. `passphrases` maps paths of key files to passphrases. Keys and passphrases stay in
-    the memory of this process."""
+    """Opens key files for all hosts of one command, each file once, because decrypting a key file is slow on purpose.
+    `passphrases` maps paths of key files to passphrases. Keys and passphrases stay in the memory of this process."""
 
     def __init__(self, passphrases: Mapping[str, str]) -> None:
         self._passphrases = passphrases
@@ -48,7 +47,7 @@ class OpenedKeys:
 
     def key(self, path: str) -> paramiko.PKey:
         """Return the private key in the file `path`. Raise PasswordRequiredException if its passphrase is missing or
-        wrong."""
+        wrong, SSHException if the file has no usable key."""
         with self._lock:
             if path not in self._opened:
                 self._opened[path] = _load_key(path, self._passphrases.get(path))
@@ -186,7 +185,8 @@ def _public_half(path: str) -> bytes | None:
     """Return the public key that belongs to the private key file `path`, in SSH's binary form, or None if it cannot be
     found. No passphrase is needed.
 
-    OpenSSH's own format contains it unencrypted; for other formats the `.pub` file is read."""
+    A key file in OpenSSH's own format contains the public key unencrypted; for other formats the `.pub` file is
+    read."""
     try:
         text = Path(path).read_text(encoding="ascii", errors="replace")
         if text.startswith(_OPENSSH):

@@ -14,7 +14,7 @@ def certificate_for(path: str, key: paramiko.PKey) -> PublicBlob | None:
     """Return the certificate in the file `path` if it certifies this key. Return None if it certifies another key or
     cannot be read.
 
-    To compare them, the type name and a nonce are skipped in the certificate, and the type name in the key."""
+    The public key in the certificate is compared with `key`. It follows a type name and a nonce, which are skipped."""
     try:
         blob = PublicBlob.from_file(path)
     except (OSError, ValueError):

@@ -50,7 +50,7 @@ from hvdocker.transport.ssh.agent import agent_socket
 from hvdocker.transport.ssh.auth import Login, OpenedKeys
 from hvdocker.transport.ssh.channel import OPEN_TIMEOUT_S
 from hvdocker.transport.ssh.command_line import ssh_words
-from hvdocker.transport.ssh.connect_errors import HandshakeTimeout, Hop
+from hvdocker.transport.ssh.connect_errors import HandshakeTimeout, Hop, files_to_clean
 from hvdocker.transport.ssh.handshake import transport_factory
 from hvdocker.transport.ssh.keepalive import KeepaliveMonitor
 
@@ -62,11 +62,11 @@ _opening = threading.BoundedSemaphore(MAX_OPENING)
 
 
 class Credentials:
-    """Everything that the connections of one command to all its hosts share: opened keys, known host keys, the answers
-    of the user, ~/.ssh/config and the keep-alive monitor.
+    """What all SSH connections of one command share: opened keys, known host keys, the passphrases and host keys that
+    the user gave or accepted, ~/.ssh/config and the keep-alive monitor.
 
-    `passphrases` maps paths of key files to passphrases, `accepted` are host keys that the user trusts. Both are kept
-    by reference: what the caller adds to them later is used by the next connection."""
+    `passphrases` maps paths of key files to passphrases, `accepted` are host keys that the user trusts. The caller may
+    add to both later: the next connection uses what was added."""
 
     def __init__(
         self,
@@ -110,7 +110,8 @@ def connect(host: Host, route: SshRoute) -> Any:
     `Any` because fabric has no types.
 
     A handshake that ran out of time is tried once more, for SECOND_TRY_S at most: if the controller itself was
-    suspended, the time ran out although the host was ready. Raise the errors of paramiko and the kernel."""
+    suspended, the time ran out although the host was ready. Exceptions of paramiko and of the socket are raised
+    untranslated; `connect_errors.connecting` translates them."""
     try:
         return _connect_despite_drops(host, route)
     except HandshakeTimeout as timeout:
@@ -148,8 +149,8 @@ def _pauses() -> Iterator[float]:
 
 
 def _was_dropped(error: BaseException) -> bool:
-    """Return whether this error of a connection means that the server closed it before the login. This happens if sshd
-    has too many pending logins (MaxStartups) or is just starting. Then another try may succeed."""
+    """Return whether `error` means that the server closed the connection before the login. This happens if sshd has too
+    many pending logins (MaxStartups) or is just starting. Then another try may succeed."""
     if isinstance(error, (ConnectionResetError, ConnectionAbortedError, BrokenPipeError, EOFError)):
         return True
     words = ("Error reading SSH protocol banner", "Negotiation failed")
@@ -158,7 +159,7 @@ def _was_dropped(error: BaseException) -> bool:
 
 def _connect(host: Host, route: SshRoute, before: tuple[str, ...] | None = None) -> Any:
     """Return an open fabric connection to a host. `route` has the credentials; connections to jump hosts are added to
-    it. The result is `Any` because fabric has no types.
+    `route`. The result is `Any` because fabric has no types.
 
     `before` is None for a host of the inventory, whose jump hosts are connected first. For a jump host, `before` are
     the jump hosts in front of it, which are connected already."""
@@ -229,7 +230,7 @@ def _hop(host: Host, connection: Any, route: SshRoute, before: tuple[str, ...] |
         is_jump=before is not None,
         through=f"{previous.user}@{previous.host}:{previous.port}" if previous else "",
         proxy_for=host.host if not previous and _proxy_command(connection) else "",
-        known_in=tuple(str(path) for path in known_in if path != host_keys.user_known_hosts(Path.home())),
+        known_in=files_to_clean(known_in, host_keys.user_known_hosts(Path.home())),
         key=str(Path(keys[0]).expanduser()) if keys else "",
     )
 
@@ -318,7 +319,7 @@ def _jump_host(text: str, host: Host, is_behind_another: bool) -> Host:
 
 
 def _known_hosts_files(settings: Mapping[str, str]) -> list[Path]:
-    """Return the known_hosts files: the system's file, then the user's files in reverse order. New keys are
-    written to the last file of the list. `settings` are the host's options in ~/.ssh/config."""
+    """Return the known_hosts files: the system's file, then the user's files in reverse order. So the last file of the
+    list is the user's first, to which new keys are written. `settings` are the host's options in ~/.ssh/config."""
     own = [Path(name).expanduser() for name in settings.get("userknownhostsfile", "").split()]
     return [Path("/etc/ssh/ssh_known_hosts"), *reversed(own or [host_keys.user_known_hosts(Path.home())])]

@@ -8,9 +8,10 @@ from __future__ import annotations
 import errno
 import shlex
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import paramiko
@@ -37,8 +38,8 @@ class Hop:
     `address` and `port` are where the connection goes. `known_as` is the server's name in known_hosts. `by_hand` is an
     ssh command that tries the same connection. `through` is the jump host (`user@host:port`) from which the connection
     is made, empty without one. `proxy_for` is the name that ssh connects to if a ProxyCommand makes the connection,
-    else empty. `known_in` are the known_hosts files that have a key of the server. `key` is the key file that the
-    inventory or ~/.ssh/config names, empty if neither names one."""
+    else empty. `known_in` are the known_hosts files that have a key of the server; it is empty if none has one, or only
+    ~/.ssh/known_hosts. `key` is the key file that the inventory or ~/.ssh/config names, empty if neither names one."""
 
     address: str
     port: int = 22
@@ -119,8 +120,15 @@ def _failure(error: Exception, hop: Hop, timeout_s: float) -> _ConnectFailure | 
     return _no_answer(error, hop, timeout_s)
 
 
+def files_to_clean(known_in: Sequence[Path], users_file: Path) -> tuple[str, ...]:
+    """Return the known_hosts files that a suggested `ssh-keygen -R` has to name, out of those that have a key of a
+    server (`known_in`). None has to be named if only `users_file` has one: it is the default of ssh-keygen."""
+    return () if list(known_in) == [users_file] else tuple(map(str, known_in))
+
+
 def _forget_command(hop: Hop) -> str:
-    """Return the command that removes the keys of `hop` from all known_hosts files that have one."""
+    """Return the command that removes the keys of `hop` from the files in `hop.known_in`, or from ~/.ssh/known_hosts if
+    `hop.known_in` is empty."""
     lines = []
     for path in hop.known_in:
         sudo = ("sudo",) if path.startswith("/etc/") else ()
@@ -137,8 +145,8 @@ def _unresolved(hop: Hop) -> _ConnectFailure:
 
 
 def _not_forwarded(error: paramiko.ChannelException, hop: Hop) -> _ConnectFailure:
-    """Return the failure if the jump host `hop.through` answers, but does not connect to the next server `hop`. `error`
-    is its refusal; the fix depends on whether forwarding is forbidden there."""
+    """Return the failure for a jump host (`hop.through`) that answers, but does not connect to the next server `hop`.
+    `error` is the refusal of the jump host. The fix depends on whether its sshd forbids forwarding."""
     what = f"the jump host {hop.through} could not connect to {hop.label}"
     if error.code == _PROHIBITED:
         return _ConnectFailure("answers", what, "does its sshd allow it? see AllowTcpForwarding in its sshd_config")

@@ -57,8 +57,8 @@ class Frame:
     def errors(self, raw: bytes) -> bytes:
         """Return what the command itself printed on standard error. `raw` is all that arrived there.
 
-        If the first mark is missing, `raw` is returned unchanged: then the shell did not run the command, and `raw`
-        says why."""
+        If the first mark is missing, `raw` is returned unchanged: then the login shell did not run the command, and
+        `raw` says why."""
         _, mark, own = raw.partition(self.start)
         return own.partition(self.end)[0] if mark else raw
 

@@ -1,10 +1,9 @@
 """Decides which host keys are trusted: those in known_hosts, and new keys only if the user accepts them.
 
-The files are read as OpenSSH reads them, with hashed names, patterns and `@revoked` keys. Paramiko does not
-support host certificates. A host for which known_hosts has only a certificate authority (`@cert-authority`) is
-therefore asked for its plain key, and the error explains that. Paramiko's HostKeys class is not used. It reads
-the file for every host, in time that grows with the square of the file's size, and it fails on
-`@cert-authority`."""
+The files are read as OpenSSH reads them, with hashed names, patterns and `@revoked` keys. Paramiko does not support
+host certificates. If known_hosts has only a certificate authority for a host (`@cert-authority`), the plain key of the
+host counts as unknown, and UnknownHostKey explains why. Paramiko's HostKeys class is not used. It reads the file for
+every host, in time that grows with the square of the file's size, and it fails on `@cert-authority`."""
 
 from __future__ import annotations
 
@@ -202,7 +201,7 @@ def _lines(path: Path) -> Iterator[KnownHostsLine]:
     """Yield the lines of the known_hosts file `path`. Comments and lines with fewer than three words are skipped.
 
     A line whose key cannot be read, because the line is of an old version of SSH or was cut off, is yielded with a
-    `fault`. It raises no error, because the line may be about any other host; OpenSSH skips it too."""
+    `fault`. Such a line raises no error, because it may be about another host; OpenSSH skips it too."""
     text = path.read_text(encoding="utf-8", errors="replace")
     for number, raw in enumerate(text.split("\n"), 1):
         words = raw.split()

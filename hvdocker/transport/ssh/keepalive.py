@@ -1,10 +1,10 @@
 """Detects, within about 30 s, a host that no longer responds although its TCP connection is open.
 
-The kernel cannot detect a frozen sshd, because the host's kernel still acknowledges, nor a dead host behind
-a jump host or a ProxyCommand. A connection without received data for KEEPALIVE_AFTER_S gets a request that
-must be answered. If then nothing at all is received for NO_ANSWER_S, the connection is closed, and all
-pending work on it fails with an error. Any received byte counts as a sign of life: on a slow network the answer
-itself may wait behind megabytes of our own upload, so a late answer alone is no reason to give up.
+The kernel cannot detect a frozen sshd, because the host's kernel still acknowledges, nor a dead host behind a jump host
+or a ProxyCommand. A connection without received data for KEEPALIVE_AFTER_S gets a request that must be answered. If
+then nothing at all is received for NO_ANSWER_S, the connection is closed, and all pending work on it fails with an
+error. Any received byte keeps the connection open: on a slow network the answer itself may wait behind megabytes of our
+own upload.
 
 One thread watches all connections of a command. It leaves sending and closing to background threads, because
 both may block on a stuck connection."""
@@ -97,14 +97,14 @@ class MonitoredConnection:
         return Verdict.FINE if self.asked_at is None else Verdict.ASK
 
     def restart_wait(self, now: float) -> None:
-        """Begin the wait for an answer again, if one is awaited, at the time `now` of the monotonic clock. Called after
-        this process was suspended, because the host may have answered meanwhile."""
+        """If an answer is awaited, begin the wait again at `now`, a time of the monotonic clock. Called after this
+        process was suspended, because the host may have answered meanwhile."""
         if self.asked_at is not None:
             self.asked_at = now
 
     def send_keepalive(self) -> None:
-        """Send a request that must be answered; a refusal is a sign of life too. Paramiko's `global_request`
-        cannot be used: it either waits for the answer or requests none."""
+        """Send a request that the server must answer; a refusal shows too that the server responds. Paramiko's
+        `global_request` cannot be used: it either waits for the answer or requests none."""
         question = Message()
         question.add_byte(cMSG_GLOBAL_REQUEST)
         question.add_string("keepalive@openssh.com")

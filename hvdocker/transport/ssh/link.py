@@ -40,8 +40,8 @@ _REFUSED = 2  # RFC 4254: nothing listens there; any other code means that this 
 @dataclass(frozen=True)
 class EngineAccess:
     """How the SSH user reaches the engine that listens on `socket`: through a forwarded channel, or, with `uses_cli`,
-    through `docker system dial-stdio` on the host. `needs_sudo` means that the docker program needs `sudo`, without a
-    password. `has_cli` says whether the host has the docker program."""
+    through `docker system dial-stdio` on the host. `needs_sudo` means that the docker program is run with `sudo -n`,
+    which never asks for a password. `has_cli` says whether the host has the docker program."""
 
     socket: str = "/var/run/docker.sock"
     uses_cli: bool = False
@@ -50,7 +50,8 @@ class EngineAccess:
 
 
 class SshLink:
-    """A HostLink over SSH. In addition it knows the login, and how the engine is reached."""
+    """A HostLink over SSH. In addition it tells the user and key of the login, and how the host and its engine are
+    reached."""
 
     def __init__(self, host: Host, connection: Any, route: SshRoute) -> None:
         """Use an open fabric connection to `host`. `route` has the connections to its jump hosts, which are closed
@@ -94,8 +95,8 @@ class SshLink:
         return ("sudo", "-n", *docker) if self._access.needs_sudo else docker
 
     def use_engine(self, access: EngineAccess) -> bool:
-        """Reach the engine by this access from now on. Return whether socket and way (`uses_cli`) are those used so
-        far. If not, the client is closed, and the next call of `engine` opens a new one."""
+        """Reach the engine as `access` says from now on. Return whether its `socket` and `uses_cli` are the same as
+        before. If not, the client of the engine is closed, and the next call of `engine` opens a new one."""
         is_same = (access.socket, access.uses_cli) == (self._access.socket, self._access.uses_cli)
         self._access = access
         if not is_same and self._engine is not None:

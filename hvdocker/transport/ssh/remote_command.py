@@ -1,8 +1,8 @@
 """One command on a session channel: sends its standard input, and reads both of its output streams between the marks
 of its frame.
 
-A start-up file of the login shell may leave a process in the background that keeps the streams open. So the last
-marks end the reading, not the end of the streams."""
+Reading stops at the last marks, not at the end of the streams, because a start-up file of the login shell may leave a
+process in the background that keeps the streams open."""
 
 from __future__ import annotations
 

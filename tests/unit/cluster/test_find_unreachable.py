@@ -13,7 +13,7 @@ from hvdocker.cluster.up import UpReport
 from hvdocker.errors import ExitCode, HostErrors, HostUnfit, HostUnreachable, HvdockerError
 from hvdocker.observe.state import ClusterState, ContainerSeen
 from hvdocker.plan.plan import Plan
-from hvdocker.protocol.job import JobHost
+from hvdocker.protocol.job_file import JobHost
 from tests.unit.builders import ADDRESSES, HOST_KEYS, host_with_worker, inventory, master, state_of
 from tests.unit.fakes import FakeEngine, FakeLink
 

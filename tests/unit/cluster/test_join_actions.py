@@ -15,7 +15,7 @@ from hvdocker.cluster.steps import JoinJob, Trust, UpdateMaster
 from hvdocker.errors import HvdockerError
 from hvdocker.plan.apply import Context, apply, roll_back
 from hvdocker.plan.plan import Step, plan_of
-from hvdocker.protocol.job import JobHost
+from hvdocker.protocol.job_file import JobHost
 from hvdocker.sync.host_query import SyncTarget
 from hvdocker.sync.sync import SyncOptions, sync_all
 from hvdocker.sync.walk import read_tree

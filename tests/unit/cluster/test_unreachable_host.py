@@ -6,7 +6,7 @@ from hvdocker import assets
 from hvdocker.cluster.containers.files import hosts_text, trust_files
 from hvdocker.cluster.containers.ssh_files import ClusterMember
 from hvdocker.cluster.unreachable_host import UnreachableHost, read_slots, read_unreachable
-from hvdocker.protocol.job import JobHost
+from hvdocker.protocol.job_file import JobHost
 
 MEMBERS = (
     ClusterMember("a", "10.0.0.11", "hvd"),

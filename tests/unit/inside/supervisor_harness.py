@@ -18,7 +18,7 @@ WAIT_S = 60
 SUPERVISOR = """
 import sys
 from pathlib import Path
-from inside.protocol.layout import Layout
+from inside.runtime.layout import Layout
 from inside.supervisor.supervisor import main
 sys.exit(main(["j"], Layout(Path(sys.argv[1]), Path(sys.argv[2]))))
 """
@@ -28,7 +28,7 @@ LAUNCHER = """
 import json, os, signal, sys, time
 from pathlib import Path
 sys.path.insert(0, {lib!r})
-from inside.protocol.marks import encode_mark
+from hvdocker.protocol.marks import encode_mark
 stage = Path({stage!r})
 run = int(os.environ["HVDOCKER_RESTART"])
 (stage / f"argv-{{run}}.json").write_text(json.dumps(sys.argv[1:]))
@@ -121,14 +121,15 @@ class SupervisorHarness:
         words = [str(self.bin / "launcher"), "-np", str(hosts)]
         if not resilience.get("elastic"):
             words += ["-H", ",".join(f"{job_host['address']}:1" for job_host in self.hosts)]
-        self.job = {
+        self.job: dict[str, Any] = {  # Any: JSON
+            "format": 2,
             "job": "j",
             "cluster": "lab",
             "host": "h1",
             "hosts": self.hosts,
             "command": ["true"],
             "workdir": str(folder),
-            "launcher": words,
+            "launcher": {"name": "horovod", "options": {"words": words}},
             "grace_s": 5,
             "endurance": resilience,
         }

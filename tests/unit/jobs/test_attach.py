@@ -24,12 +24,13 @@ from hvdocker.jobs.attach import (
 )
 from hvdocker.jobs.history import JobTexts, read_past_job
 from hvdocker.jobs.local_jobs import LocalJob
+from hvdocker.jobs.log.reconnect import Reconnect
 from hvdocker.jobs.lookup import FoundJob, JobsSeen
 from hvdocker.jobs.outcome import EndedJob, JobEnd, raise_unless_succeeded
-from hvdocker.jobs.reconnect import Reconnect
-from hvdocker.protocol.job import JobRecord, RankEnd
 from hvdocker.protocol.output import Line
 from hvdocker.protocol.placement import Placement
+from hvdocker.protocol.rank_messages import RankEnd
+from hvdocker.protocol.record import JobRecord
 from hvdocker.transport.session import Session
 from tests.unit.builders import host_seen, inventory, master, state_of
 from tests.unit.jobs.conftest import LogEngine, LogLink

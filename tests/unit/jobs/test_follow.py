@@ -12,7 +12,8 @@ from hvdocker.env import Env
 from hvdocker.errors import ExitCode, HvdockerError
 from hvdocker.inventory.locate import Located
 from hvdocker.jobs.follow import JobFollower
-from hvdocker.protocol.job import JobSpec
+from hvdocker.jobs.job_spec import JobSpec
+from hvdocker.protocol.job_file import JobLauncher
 from hvdocker.protocol.placement import Placement, Share
 from hvdocker.transport.session import Session
 from tests.unit.builders import inventory
@@ -26,7 +27,7 @@ JOB = JobSpec(
     addresses={"a": "10.0.0.11", "b": "10.0.0.12"},
     port=12345,
     command=(),
-    launcher=(),
+    launcher=JobLauncher("horovod"),
     workdir="/train",
 )
 

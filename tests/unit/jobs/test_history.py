@@ -5,8 +5,9 @@ import json
 import pytest
 
 from hvdocker.jobs.history import JobTexts, PastJob, read_past_job, script_in_command, script_stem
-from hvdocker.protocol.job import JobRecord, RankEnd
 from hvdocker.protocol.placement import Placement, Share
+from hvdocker.protocol.rank_messages import RankEnd
+from hvdocker.protocol.record import JobRecord
 from hvdocker.protocol.resilience import Elastic
 
 RECORD = {

@@ -4,8 +4,9 @@ import pytest
 
 from hvdocker.errors import ExitCode, HvdockerError, JobFailed, JobStopped
 from hvdocker.jobs.outcome import EndedJob, JobEnd, raise_unless_succeeded
-from hvdocker.protocol.job import DroppedHost, Hang, JobRecord, RankEnd, RuleMatch
 from hvdocker.protocol.placement import Placement, Share
+from hvdocker.protocol.rank_messages import RankEnd
+from hvdocker.protocol.record import DroppedHost, Hang, JobRecord, RuleMatch
 
 PLACEMENT = Placement((Share("b", 1), Share("a", 2)))
 AGAIN = "a rank failed there 3 times in a row within a minute of its start"

@@ -1,4 +1,7 @@
-from hvdocker.launchers.horovod import ElasticHorovodrun, Horovodrun
+from typing import Any
+
+from hvdocker.launchers.horovod import Horovod
+from hvdocker.launchers.launcher import LaunchRequest
 from hvdocker.protocol.placement import Placement, Share
 from hvdocker.protocol.resilience import Elastic
 
@@ -6,20 +9,27 @@ PLACEMENT = Placement((Share("b", 1), Share("a", 5)))
 ADDRESSES = {"a": "10.0.0.11", "b": "10.0.0.12"}
 
 
+def words(**more: Any) -> tuple[str, ...]:  # Any: fields of LaunchRequest
+    job = LaunchRequest(**{"placement": PLACEMENT, "addresses": ADDRESSES, "port": 12345, "np": 6, **more})
+    found = Horovod().preview(job)
+    assert Horovod().options(job) == {"words": list(found)}
+    return found
+
+
 def test_horovodruns_words() -> None:
-    assert Horovodrun().argv(PLACEMENT, ADDRESSES, 12345) == (
+    assert words() == (
         "horovodrun", "-np", "6", "-H", "10.0.0.12:1,10.0.0.11:5", "-p", "12345", "--gloo", "--disable-cache",
         "--start-timeout", "120",
     )  # fmt: skip
 
 
 def test_tuning_comes_last() -> None:
-    words = Horovodrun(30, ["--autotune", "--cycle-time-ms", "5"]).argv(PLACEMENT, ADDRESSES, 22)
-    assert words[-5:] == ("--start-timeout", "30", "--autotune", "--cycle-time-ms", "5")
+    found = words(start_timeout_s=30, flags=("--autotune", "--cycle-time-ms", "5"))
+    assert found[-5:] == ("--start-timeout", "30", "--autotune", "--cycle-time-ms", "5")
 
 
-def test_an_elastic_launcher_asks_for_its_hosts() -> None:
-    assert ElasticHorovodrun(Elastic(2, 8), 60, ["--autotune"]).argv(PLACEMENT, ADDRESSES, 12345) == (
+def test_an_elastic_job_asks_for_its_hosts() -> None:
+    assert words(elastic=Elastic(2, 8), start_timeout_s=60, flags=("--autotune",)) == (
         "horovodrun", "-np", "6", "--min-np", "2", "--max-np", "8",
         "--host-discovery-script", "/opt/hvdocker/bin/discover",
         "-p", "12345", "--gloo", "--disable-cache", "--start-timeout", "60",
@@ -27,5 +37,5 @@ def test_an_elastic_launcher_asks_for_its_hosts() -> None:
     )  # fmt: skip
 
 
-def test_an_elastic_launcher_without_a_bound() -> None:
-    assert "--max-np" not in ElasticHorovodrun(Elastic(2)).argv(PLACEMENT, ADDRESSES, 12345)
+def test_an_elastic_job_without_a_bound() -> None:
+    assert "--max-np" not in words(elastic=Elastic(2))

@@ -14,7 +14,7 @@ from hvdocker.images.steps import BuildImage, BuildLayer, RemoveImage, ShipImage
 from hvdocker.jobs.steps import FetchJobs, StopJob
 from hvdocker.plan.actions import actions_module
 from hvdocker.plan.plan import CONTROLLER, Stage, Step, plan_of, steps_by_host
-from hvdocker.protocol.job import JobHost
+from hvdocker.protocol.job_file import JobHost
 from hvdocker.script.script import _RENDER
 from hvdocker.sync.steps import SyncCode
 from hvdocker.training.steps import CreateMaster, WriteJobFile, WritePatch

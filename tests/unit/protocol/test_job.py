@@ -4,8 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from hvdocker.protocol.job import Attempt, DroppedHost, Hang, JobRecord, JobSpec, RankEnd, RuleMatch
+from hvdocker.jobs.job_spec import JobSpec
+from hvdocker.protocol.job_file import JobLauncher
 from hvdocker.protocol.placement import Placement, Share
+from hvdocker.protocol.rank_messages import RankEnd
+from hvdocker.protocol.record import Attempt, DroppedHost, Hang, JobRecord, RuleMatch
 
 SPEC = JobSpec(
     job="train-abcd",
@@ -14,7 +17,8 @@ SPEC = JobSpec(
     addresses={"a": "10.0.0.11", "b": "10.0.0.12"},
     port=12345,
     command=("python", "/train/train.py", "--name", "두 단어"),
-    launcher=("horovodrun", "-np", "3"),
+    launcher=JobLauncher("horovod", {"words": ["horovodrun", "-np", "3"]}),
+    master_port=29501,
     workdir="/train",
     env={"NCCL_DEBUG": "WARN"},
     code_hash="c0de",
@@ -23,10 +27,12 @@ SPEC = JobSpec(
 
 def test_job_json_as_a_whole() -> None:
     assert json.loads(SPEC.for_host("a")) == {
+        "format": 2,
         "job": "train-abcd",
         "cluster": "lab",
         "np": 3,
         "port": 12345,
+        "master_port": 29501,
         "host": "a",
         "hosts": [
             {"name": "b", "address": "10.0.0.12", "slots": 1},
@@ -35,7 +41,7 @@ def test_job_json_as_a_whole() -> None:
         "command": ["python", "/train/train.py", "--name", "두 단어"],
         "workdir": "/train",
         "env": {"NCCL_DEBUG": "WARN"},
-        "launcher": ["horovodrun", "-np", "3"],
+        "launcher": {"name": "horovod", "options": {"words": ["horovodrun", "-np", "3"]}},
         "grace_s": 10,
         "code_hash": "c0de",
         "endurance": {

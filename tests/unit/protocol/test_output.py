@@ -19,8 +19,6 @@ HOSTS = ("b", "a", "a")
         ("Launching horovod task", Line("Launching horovod task")),
         ("[x]<stdout>:no rank", Line("[x]<stdout>:no rank")),
         ("", Line("")),
-        # --prefix-output-with-timestamp is passed on to horovodrun, which writes it in front.
-        ("Tue Jan  6 10:00:00 2026[1]<stdout>:hello", Line("hello", 1, "a")),
     ],
 )
 def test_whose_line_it_is(raw: str, line: Line) -> None:

@@ -9,9 +9,10 @@ import pytest
 from hvdocker.cluster.plan.addresses import host_plans
 from hvdocker.cluster.plan.up import plan_up
 from hvdocker.cluster.steps import JoinJob
+from hvdocker.jobs.job_spec import JobSpec
 from hvdocker.observe.gpu import GpuSeen
 from hvdocker.placement.scope import full_scope
-from hvdocker.protocol.job import JobSpec, job_file_for_new_host
+from hvdocker.protocol.job_file import JobLauncher, job_file_for_new_host
 from hvdocker.protocol.placement import Placement, Share
 from tests.unit.builders import MAKER, host_seen, host_with_worker, inventory, master, state_of
 from tests.unit.script.script_run import STAND_INS, ScriptOptions, ScriptRun
@@ -22,7 +23,17 @@ JOB, MASTER, WORKER = "train-abcd", "hvdocker-lab-train-abcd", "hvdocker-lab-wor
 # Lines of other places that look like those that are changed.
 ENV = {"X": ' "host": "z",\n "hosts": [\n ],', "host": "nobody", "hosts": "none"}
 ON_A = Placement((Share("a", 1),))
-SPEC = JobSpec(JOB, "lab", ON_A, {"a": "10.0.0.11"}, 1, ("python", "a b's.py"), ("horovodrun",), "/train", ENV)
+SPEC = JobSpec(
+    JOB,
+    "lab",
+    ON_A,
+    {"a": "10.0.0.11"},
+    1,
+    ("python", "a b's.py"),
+    JobLauncher("horovod", {"words": ["horovodrun"]}),
+    "/train",
+    ENV,
+)
 # A master whose secrets can be copied out of it.
 DOCKER = f"""\
 #!/bin/sh

@@ -9,8 +9,9 @@ import pytest
 from hvdocker.cluster.plan.addresses import host_plans
 from hvdocker.cluster.plan.down import plan_down
 from hvdocker.cluster.plan.up import plan_up
+from hvdocker.jobs.job_spec import JobSpec
 from hvdocker.plan.plan import Plan
-from hvdocker.protocol.job import JobSpec
+from hvdocker.protocol.job_file import JobLauncher
 from hvdocker.protocol.placement import Placement, Share
 from hvdocker.training.plan.train import plan_train
 from tests.unit.builders import MAKER, host_seen, host_with_worker, inventory, master, state_of
@@ -24,7 +25,8 @@ JOB = JobSpec(
     addresses={"a": "10.0.0.11", "b": "10.0.0.12"},
     port=12345,
     command=("python", "/train/train.py"),
-    launcher=("horovodrun",),
+    launcher=JobLauncher("horovod"),
+    launcher_preview=("horovodrun",),
     workdir="/train",
 )
 SECRET = "hunter2"

@@ -19,11 +19,12 @@ from hvdocker.images.requirements import Requirements, Wheel
 from hvdocker.images.steps import BuildLayer
 from hvdocker.inventory.inventory import Inventory
 from hvdocker.jobs.capsule.capsule import PATCH_MAX_BYTES_ON_ALL_HOSTS, Capsule, CapsuleFiles
+from hvdocker.jobs.job_spec import JobSpec
 from hvdocker.jobs.results.code_files import NO_JOB
 from hvdocker.observe.state import ClusterState, HostSeen
 from hvdocker.placement.host_plan import HostPlan
 from hvdocker.plan.plan import Plan, Stage
-from hvdocker.protocol.job import JobSpec
+from hvdocker.protocol.job_file import JobLauncher
 from hvdocker.protocol.placement import Placement, Share
 from hvdocker.script.script import script_of
 from hvdocker.training.plan.train import plan_train
@@ -157,7 +158,8 @@ def test_train_by_hand(tmp_path: Path) -> None:
         addresses={"a": "10.0.0.11", "b": "10.0.0.12"},
         port=12345,
         command=("python", "/train/train.py", "it's $HOME"),
-        launcher=("horovodrun",),
+        launcher=JobLauncher("horovod"),
+        launcher_preview=("horovodrun",),
         workdir="/train",
     )
     ran = ScriptRun(plan_train(LAB, host_plans(LAB, state), MAKER, job, str(project)), LAB, tmp_path)
@@ -188,7 +190,8 @@ def test_a_jobs_capsule_by_hand(tmp_path: Path) -> None:
         addresses={"a": "10.0.0.11", "b": "10.0.0.12"},
         port=12345,
         command=("python",),
-        launcher=("horovodrun",),
+        launcher=JobLauncher("horovod"),
+        launcher_preview=("horovodrun",),
         workdir="/train",
     )
     env = {"SEED": "7", "TOKEN": "***"}

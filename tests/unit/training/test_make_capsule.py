@@ -9,8 +9,9 @@ from hvdocker.images.requirements import Requirements, Wheel
 from hvdocker.inventory.locate import Located
 from hvdocker.jobs.capsule.capsule import Capsule, CodeUsed, GitSeen, ImageUsed
 from hvdocker.jobs.capsule.store import StoredCapsule
+from hvdocker.jobs.job_spec import JobSpec
 from hvdocker.plan.plan import Plan
-from hvdocker.protocol.job import JobSpec
+from hvdocker.protocol.job_file import JobLauncher
 from hvdocker.protocol.placement import Placement, Share
 from hvdocker.secret import SecretSource
 from hvdocker.sync.walk import read_tree
@@ -29,7 +30,8 @@ JOB = JobSpec(
     addresses={"a": "10.0.0.11", "b": "10.0.0.12"},
     port=12345,
     command=("python", "/train/train.py"),
-    launcher=("horovodrun", "-np", "2"),
+    launcher=JobLauncher("horovod"),
+    launcher_preview=("horovodrun", "-np", "2"),
     workdir="/train",
     env={"API_KEY": "hunter2", "SEED": "7"},
     env_from_caller=("SEED",),
@@ -56,7 +58,7 @@ def test_what_a_capsule_says(tmp_path: Path) -> None:
         started=1000.0,
         version="",
         command=JOB.command,
-        launcher=JOB.launcher,
+        launcher=JOB.launcher_preview,
         workdir="/train",
         placement=JOB.placement,
         addresses=JOB.addresses,

@@ -28,8 +28,9 @@ from hvdocker.inventory.locate import Located, read_inventory
 from hvdocker.jobs.outcome import JobEnd
 from hvdocker.placement.slots import SlotRequest
 from hvdocker.plan.plan import Plan, plan_of
-from hvdocker.protocol.job import JobRecord, RankEnd
 from hvdocker.protocol.placement import Placement, Share
+from hvdocker.protocol.rank_messages import RankEnd
+from hvdocker.protocol.record import JobRecord
 from hvdocker.protocol.resilience import Elastic
 from hvdocker.training.inputs.request import TrainRequest
 from hvdocker.training.inputs.resilience_flags import ResilienceFlags

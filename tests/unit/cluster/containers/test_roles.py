@@ -6,10 +6,11 @@ from hvdocker.cluster.containers.roles import doctor_spec, user_ids, worker_spec
 from hvdocker.cluster.plan.addresses import host_plans
 from hvdocker.engine.container_spec import ContainerSpec
 from hvdocker.inventory.inventory import Host
+from hvdocker.jobs.job_spec import JobSpec
 from hvdocker.observe.gpu import GpuSeen
 from hvdocker.observe.state import EngineSeen
 from hvdocker.placement.host_plan import HostPlan
-from hvdocker.protocol.job import JobSpec
+from hvdocker.protocol.job_file import JobLauncher
 from hvdocker.protocol.placement import Placement, Share
 from hvdocker.training.plan.master_container import master_spec
 from tests.unit.builders import GIB, MAKER, host_seen, inventory, state_of
@@ -23,7 +24,7 @@ def place_of(name: str = "a", wanted=LAB, **changes: object) -> HostPlan:
 
 
 PLACED = Placement((Share("a", 1, ("GPU-1",)), Share("b", 2)))
-JOB = JobSpec("train-abcd", "lab", PLACED, {}, 12345, (), (), "/train")
+JOB = JobSpec("train-abcd", "lab", PLACED, {}, 12345, (), JobLauncher("horovod"), "/train")
 
 
 def test_a_worker_as_a_whole() -> None:

@@ -148,7 +148,7 @@ def test_one_machine_under_two_names_is_refused() -> None:
 
 def test_an_ipv6_training_address_is_refused_before_horovod_chokes_on_it() -> None:
     assert problems("hosts: [a, b]", a="10.0.0.11", b="fd00::2") == [
-        "b: the training address fd00::2 is IPv6, which Horovod does not take"
+        "b: the training address fd00::2 is IPv6, and ranks need IPv4 between hosts"
     ]
 
 
@@ -160,7 +160,7 @@ def test_hosts_with_ipv6_alone_are_not_sent_to_the_bridge_of_their_engine() -> N
     ]
     found = fitness_problems(LAB, host_plans(LAB, state_of(*hosts)))
     assert [one.what for one in found] == [
-        f"the training address fd00::{number} is IPv6, which Horovod does not take" for number in (1, 2)
+        f"the training address fd00::{number} is IPv6, and ranks need IPv4 between hosts" for number in (1, 2)
     ]
     assert {one.fix for one in found} == {
         "give this host an IPv4 address that the other hosts can reach, and write it as its `address:`"

@@ -36,7 +36,7 @@ from hvdocker.placement.scope import full_scope
 from hvdocker.placement.slots import HeldSlots, Offer, Slot, SlotRequest
 from hvdocker.placement.strategies import place
 from hvdocker.plan.plan import CONTROLLER, Plan, Stage
-from hvdocker.protocol.job import JobHost
+from hvdocker.protocol.job_file import JobHost
 from hvdocker.protocol.placement import Placement, Share
 from tests.unit.builders import (
     HOST_KEYS,

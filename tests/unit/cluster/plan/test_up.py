@@ -7,6 +7,7 @@ import pytest
 from hvdocker.cluster.containers.roles import worker_spec
 from hvdocker.cluster.containers.ssh_files import ClusterMember
 from hvdocker.cluster.plan.addresses import host_plans
+from hvdocker.cluster.plan.members import notes_on_removed_hosts
 from hvdocker.cluster.plan.up import plan_up
 from hvdocker.cluster.steps import (
     AwaitSshd,
@@ -178,6 +179,14 @@ def test_a_host_that_left_the_inventory_is_trusted_no_more() -> None:
     )
     told = state_of(host_with_worker(lab, "a", members_line=now), host_with_worker(lab, "c", members_line=now))
     assert up(lab, told) == Plan("up", "lab")
+
+
+def test_a_host_of_the_inventory_that_got_no_slots_is_not_called_removed() -> None:
+    lab = inventory("hosts: [a, b, c]")
+    before = f"{BOTH} c=10.0.0.13"
+    placed = host_plans(lab, state_of(*(host_with_worker(lab, name, members_line=before) for name in "abc")))
+    without_b = {name: place for name, place in placed.items() if name != "b"}
+    assert notes_on_removed_hosts(lab, without_b, ["a", "c"]) == []
 
 
 def test_where_it_is_not_known_whom_workers_trust_they_are_left_alone() -> None:

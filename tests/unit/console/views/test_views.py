@@ -26,9 +26,10 @@ from hvdocker.locks.lock import LockReport
 from hvdocker.placement.slots import Offer, Slot, SlotRequest
 from hvdocker.placement.strategies import explain
 from hvdocker.plan.plan import CONTROLLER, Plan, plan_of
-from hvdocker.protocol.job import JobRecord, RankEnd
 from hvdocker.protocol.output import Line
 from hvdocker.protocol.placement import Placement, Share
+from hvdocker.protocol.rank_messages import RankEnd
+from hvdocker.protocol.record import JobRecord
 from hvdocker.protocol.resilience import Elastic
 from tests.unit.builders import host_with_worker, inventory
 

@@ -78,3 +78,11 @@ def test_an_engine_for_which_there_are_no_wheels_is_refused_at_once() -> None:
     with pytest.raises(HvdockerError, match=r"doc-hvd:gpu .* amd64 only, this engine is arm64"):
         built(builder, target="gpu")
     assert builder.asked == []
+
+
+def test_an_image_has_the_protocol_of_this_controller_and_nothing_else_of_it() -> None:
+    builder = Builder()
+    built(builder, target="base")
+    ours = [name for name in builder.contexts[0] if name.startswith("lib/hvdocker")]
+    assert {"lib/hvdocker/__init__.py", "lib/hvdocker/protocol/job_file.py"} <= set(ours)
+    assert all(name.startswith(("lib/hvdocker/__init__.py", "lib/hvdocker/protocol")) for name in ours)

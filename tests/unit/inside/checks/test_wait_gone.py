@@ -5,8 +5,8 @@ import subprocess
 from pathlib import Path
 
 from inside.checks.wait_gone import is_alive, wait_gone
-from inside.protocol import rank_registry
-from inside.protocol.rank_registry import RankEntry, registered_ranks
+from inside.runtime import rank_registry
+from inside.runtime.rank_registry import RankEntry, registered_ranks
 from inside.supervisor.versions import installed_versions, versions_from_names
 
 

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import cast
 
 from inside.hang.watch import HangSettings, HangWatch
+from inside.launchers import named
 from inside.runtime.loop import Loop
 from inside.runtime.parallel_commands import ParallelCommands
 from supervisor_harness import SupervisorHarness
@@ -130,7 +131,7 @@ def test_an_elastic_job_that_waits_for_hosts_does_not_hang() -> None:
         asked.append(list(hosts))
         return ParallelCommands(nobody, {}, 1)
 
-    settings = HangSettings(1e-9, Path("/nowhere"), is_excused=lambda: lacks_hosts[0])
+    settings = HangSettings(1e-9, Path("/nowhere"), named("horovod"), is_excused=lambda: lacks_hosts[0])
     watch = HangWatch(nobody, settings, lambda: [(0, "h1")], collect, lambda hang: None)
     watch.begin()
     before = watch.idle_timer.since

@@ -6,6 +6,9 @@ import tempfile
 from inside.hang.bundle import rank_stack
 from inside.hang.frames import Frame, main_frames
 from inside.hang.odd_rank import OddRank, RankStack, odd_rank
+from inside.launchers import named
+
+HOROVOD = named("horovod")
 
 PY_SPY = """\
 Process 77: python /train/train.py
@@ -66,35 +69,35 @@ def test_what_is_no_stack_has_no_frames() -> None:
 
 
 def test_of_many_ranks_the_one_that_differs_is_odd() -> None:
-    found = odd_rank(stacks(EXECUTES, EXECUTES, LOADS, EXECUTES))
+    found = odd_rank(stacks(EXECUTES, EXECUTES, LOADS, EXECUTES), HOROVOD)
     assert found == OddRank(2, "h2", "it is in load at data.py:12, 3 of 4 are in quick_execute at execute.py:53")
 
 
 def test_of_several_that_differ_it_is_one_that_waits_for_nobody() -> None:
-    found = odd_rank(stacks(EXECUTES, WAITS, EXECUTES, EXECUTES, SAVES))
+    found = odd_rank(stacks(EXECUTES, WAITS, EXECUTES, EXECUTES, SAVES), HOROVOD)
     assert found is not None and found.rank == 4
 
 
 def test_of_two_the_one_outside_a_collective_is_odd() -> None:
-    found = odd_rank(stacks(LOADS, WAITS))
+    found = odd_rank(stacks(LOADS, WAITS), HOROVOD)
     assert found == OddRank(0, "h0", "it is in load at data.py:12, and others wait for all ranks")
 
 
 def test_where_nothing_tells_them_apart_nobody_is_odd() -> None:
-    assert odd_rank(stacks(WAITS, WAITS, WAITS)) is None
-    assert odd_rank(stacks(WAITS, EXECUTES)) is None
-    assert odd_rank(stacks(LOADS, SAVES)) is None
-    assert odd_rank(stacks((), ())) is None
-    assert odd_rank([]) is None
+    assert odd_rank(stacks(WAITS, WAITS, WAITS), HOROVOD) is None
+    assert odd_rank(stacks(WAITS, EXECUTES), HOROVOD) is None
+    assert odd_rank(stacks(LOADS, SAVES), HOROVOD) is None
+    assert odd_rank(stacks((), ()), HOROVOD) is None
+    assert odd_rank([], HOROVOD) is None
 
 
 def test_a_rank_without_a_stack_is_odd_first() -> None:
-    assert odd_rank(stacks(LOADS, WAITS, ()), missing={0}) == OddRank(2, "h2", "silent")
+    assert odd_rank(stacks(LOADS, WAITS, ()), HOROVOD, missing={0}) == OddRank(2, "h2", "silent")
 
 
 def test_whom_horovod_waits_for_is_odd() -> None:
-    assert odd_rank(stacks(EXECUTES, EXECUTES, LOADS), missing={1}) == OddRank(1, "h1", "Horovod waits for it")
-    assert odd_rank(stacks(WAITS, WAITS), missing={0, 1}) is None
+    assert odd_rank(stacks(EXECUTES, EXECUTES, LOADS), HOROVOD, missing={1}) == OddRank(1, "h1", "Horovod waits for it")
+    assert odd_rank(stacks(WAITS, WAITS), HOROVOD, missing={0, 1}) is None
 
 
 def test_what_a_host_says_of_its_ranks_is_taken_with_care() -> None:

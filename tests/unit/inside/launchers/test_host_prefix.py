@@ -1,16 +1,18 @@
 """Whose line it is, where the placement does not tell."""
 
 import pytest
+from inside.launchers import named
 from inside.launchers.host_prefix import HostPrefix
-from inside.protocol.job import JobHost
-from inside.protocol.marks import MarkFilter
+from inside.supervisor.mark_filter import MarkFilter
+
+from hvdocker.protocol.job_file import JobHost
 
 JOB_HOSTS = (JobHost("a", "198.18.0.2", 1), JobHost("b", "198.18.0.3", 2))
 
 
 def passed(hosts: dict[int, str | None], *pieces: bytes) -> bytes:
     out: list[bytes] = []
-    stream = MarkFilter(out.append, lambda mark: None, HostPrefix(JOB_HOSTS, hosts.get))
+    stream = MarkFilter(out.append, lambda mark: None, named("horovod"), HostPrefix(JOB_HOSTS, hosts.get))
     for piece in pieces:
         stream.feed(piece)
     stream.close()
@@ -35,4 +37,4 @@ def test_where_two_answer_to_a_number_nobody_is_named() -> None:
 
 def test_with_a_date_in_front() -> None:
     date = b"Tue Nov 17 10:11:12 2026"
-    assert passed({0: "z"}, date + b"[0]<stdout>:now\n") == date + b"[0@z]<stdout>:now\n"
+    assert passed({0: "z"}, date + b"[0]<stdout>:now\n") == b"[0@z]<stdout>:now\n"

@@ -8,19 +8,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from inside.protocol.marks import extract_mark
 from inside.rank.heartbeat import Heartbeat, beat_interval_s
 from inside.rank.masking import Masker
 from inside.rank.relay import Relay
 from inside.rank.usage import TICKS_PER_S, Usage, UsageMeter
 from inside.runtime.processes import parse_stat, session_and_descendants
 
+from hvdocker.protocol.marks import extract_mark
+from hvdocker.protocol.rank_messages import RankWho
+
 
 class Still(UsageMeter):
     """Nothing to measure."""
 
     def __init__(self) -> None:
-        super().__init__(0, Path("/nowhere"))
+        super().__init__(0, 2, Path("/nowhere"))
 
 
 class Stream:
@@ -53,7 +55,7 @@ class Setting:
         self.now = 100.0
         self.err, self.out = Stream(), Stream()
         ways = (self.err.relay, self.out.relay)
-        self.beats = Heartbeat({"rank": 1, "host": "b", "address": "x"}, Still(), ways, 5, lambda: self.now)
+        self.beats = Heartbeat(RankWho(1, "b", "x"), Still(), ways, 5, lambda: self.now)
 
     def at(self, now: float) -> list[bool]:
         """Whether a beat went out at that time on stderr, on stdout."""
@@ -162,7 +164,7 @@ def test_a_rank_is_its_session_and_what_came_from_it(table: Table) -> None:
 
 
 def test_processor_time_does_not_go_back_and_new_work_is_seen_at_once(table: Table) -> None:
-    meter = UsageMeter(9, table.proc)
+    meter = UsageMeter(9, 2, table.proc)
     table.put(9, 1, 9, 100, pages=2)
     table.put(10, 9, 9, 500, reaped=50, pages=3)
     page_kb = os.sysconf("SC_PAGE_SIZE") // 1024
@@ -175,7 +177,7 @@ def test_processor_time_does_not_go_back_and_new_work_is_seen_at_once(table: Tab
 
 
 def used_in_five_seconds(table: Table, *own: int, reaped: int = 0) -> Usage:
-    meter = UsageMeter(9, table.proc, lambda: table.now)
+    meter = UsageMeter(9, 2, table.proc, lambda: table.now)
     table.put(9, 1, 9, *(0 for _ in own))
     meter.read()
     table.now += 5
@@ -209,7 +211,7 @@ def test_a_real_process_is_measured() -> None:
         [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
     )
     assert process.stdout is not None and process.stdout.readline() == b"ready\n"
-    usage = UsageMeter(process.pid).read()
+    usage = UsageMeter(process.pid, 2).read()
     assert usage.cpu_s >= 0.15 and usage.rss_kb > 1000
     process.communicate(b"\n", timeout=60)
     assert json.dumps(usage._asdict())

@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 from inside.checks.wait_gone import is_alive
-from inside.protocol.marks import extract_mark
 from inside.runtime.processes import processes
+
+from hvdocker.protocol.marks import extract_mark
 
 IMAGE = Path(__file__).parents[4] / "images" / "doc-hvd"
 # A program of the image with the folder of a container of its own.
@@ -43,8 +44,10 @@ class Container:
 
     def rank(self, *command: str, **more: Any) -> "subprocess.Popen[bytes]":  # Any: JSON
         hosts = [{"name": "a", "address": "127.0.0.1", "slots": 4}]
-        job = {"job": "j", "cluster": "c", "host": "a", "hosts": hosts, "command": command, "launcher": []}
-        job.update({"workdir": str(self.run), "endurance": {"hang_after_s": 1.0}, **more})
+        job = {"format": 2, "job": "j", "cluster": "c", "host": "a", "hosts": hosts, "command": command}
+        job.update(
+            {"launcher": {"name": "horovod"}, "workdir": str(self.run), "endurance": {"hang_after_s": 1.0}, **more}
+        )
         (self.job / "job.json").write_text(json.dumps(job))
         process = subprocess.Popen(
             [sys.executable, "-c", PROGRAM, "inside.rank.rank", str(self.run)],

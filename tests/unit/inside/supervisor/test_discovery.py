@@ -2,8 +2,10 @@
 
 from pathlib import Path
 
-from inside.protocol.job import JobHost
-from inside.supervisor.discovery import HostsFile, discovered_text, parse_hosts
+from inside.supervisor.discovery import HostsFile, discovered_text
+
+from hvdocker.protocol.hosts_file import parse_hosts
+from hvdocker.protocol.job_file import JobHost
 
 TEXT = '{"hosts": [{"name": "a", "address": "198.18.0.2", "slots": 2}, {"name": "b", "address": "198.18.0.3"}]}'
 JOB_HOSTS = (JobHost("a", "198.18.0.2", 2), JobHost("b", "198.18.0.3", 1))

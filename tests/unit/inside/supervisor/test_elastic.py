@@ -127,7 +127,7 @@ def test_a_host_whose_loss_ends_the_job_is_named(tmp_path: Path) -> None:
 
 def test_a_job_that_waits_for_slots_says_so_once(tmp_path: Path) -> None:
     stage = SupervisorHarness(tmp_path, hosts=3, elastic={"min_np": 2, "max_np": None})
-    stage.job["launcher"] += ["--elastic-timeout", "90"]
+    stage.job["launcher"]["options"]["words"] += ["--elastic-timeout", "90"]
     stage.set_launcher_script(0, WAITS)
     stage.start()
     stage.until((tmp_path / "argv-0.json").exists)

@@ -3,14 +3,9 @@
 from typing import Any
 
 import pytest
-from inside.protocol.job import JobHost
-from inside.protocol.resilience import Resilience
 from inside.supervisor.restarts import (
     describe_exit,
-    elastic_launcher_words,
     hosts_by_rank,
-    initial_rank_count,
-    launcher_words,
     loss_is_cause_within_s,
     lost_sentence,
     may_restart,
@@ -20,26 +15,10 @@ from inside.supervisor.restarts import (
     shortage_sentence,
 )
 
+from hvdocker.protocol.job_file import JobHost
+from hvdocker.protocol.resilience import Resilience
+
 A, B, C = JobHost("a", "198.18.0.2", 2), JobHost("b", "198.18.0.3", 4), JobHost("c", "198.18.0.4", 1)
-WORDS = ("horovodrun", "-np", "7", "-H", "198.18.0.2:2,198.18.0.3:4,198.18.0.4:1", "-p", "12345", "--gloo")
-ELASTIC = ("horovodrun", "-np", "4", "--min-np", "2", "--host-discovery-script", "/x")
-
-
-def test_hosts_and_ranks_are_replaced_and_nothing_else() -> None:
-    assert launcher_words(WORDS, (A, C)) == [
-        "horovodrun", "-np", "3", "-H", "198.18.0.2:2,198.18.0.4:1", "-p", "12345", "--gloo",
-    ]  # fmt: skip
-    assert launcher_words(WORDS, (A, B, C)) == list(WORDS)
-
-
-@pytest.mark.parametrize(("slots", "np"), [(8, "4"), (3, "3"), (1, "2")])
-def test_an_elastic_job_begins_with_the_slots_that_are_there(slots: int, np: str) -> None:
-    assert elastic_launcher_words(ELASTIC, 2, slots) == ["horovodrun", "-np", np, *ELASTIC[3:]]
-
-
-@pytest.mark.parametrize(("slots", "max_np", "first"), [(2, None, 2), (6, None, 6), (6, 4, 4), (1, 4, 2)])
-def test_an_elastic_job_uses_all_slots_that_it_may(slots: int, max_np: int | None, first: int) -> None:
-    assert initial_rank_count(2, slots, max_np) == first
 
 
 def test_ranks_go_to_hosts_in_order() -> None:
@@ -74,9 +53,9 @@ def test_the_sentence_counts_restarts_of_earlier_masters() -> None:
 
 
 def test_a_lost_host_is_no_reason_for_what_fails_hours_later() -> None:
-    assert loss_is_cause_within_s(ELASTIC, is_own_failure=True) == 60
-    assert loss_is_cause_within_s(ELASTIC, is_own_failure=False) == 660
-    assert loss_is_cause_within_s((*ELASTIC, "--elastic-timeout", "30"), is_own_failure=False) == 90
+    assert loss_is_cause_within_s(600.0, is_own_failure=True) == 60
+    assert loss_is_cause_within_s(600.0, is_own_failure=False) == 660
+    assert loss_is_cause_within_s(30.0, is_own_failure=False) == 90
 
 
 @pytest.mark.parametrize(("timeout_s", "words"), [(600.0, "10 min"), (90.0, "90 s"), (30.0, "30 s")])

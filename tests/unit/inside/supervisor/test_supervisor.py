@@ -31,7 +31,7 @@ def test_the_launcher_starts_the_rank_wrapper_over_the_heads_interface(tmp_path:
     stage.set_launcher_script(0, SUCCEEDS)
     assert stage.run_job() == 0
     wrapper = [str(stage.bin / "rank"), "j"]
-    assert stage.argv(0) == [*stage.job["launcher"][1:], "--network-interfaces", "lo", *wrapper]
+    assert stage.argv(0) == [*stage.job["launcher"]["options"]["words"][1:], "--network-interfaces", "lo", *wrapper]
 
 
 def test_on_one_host_alone_no_interface_is_named(tmp_path: Path) -> None:
@@ -243,7 +243,7 @@ def test_a_host_that_took_part_to_the_end_is_not_said_to_be_dropped(tmp_path: Pa
 
 def test_a_launcher_that_is_not_there_is_not_tried_again(tmp_path: Path) -> None:
     stage = SupervisorHarness(tmp_path, restarts=3)
-    stage.job["launcher"] = ["no-such-launcher"]
+    stage.job["launcher"]["options"]["words"] = ["no-such-launcher"]
     assert stage.run_job() == 1
     assert stage.supervisor_lines() == [
         "this image has no no-such-launcher: build it on doc-hvd:cpu, or install Horovod in it"

@@ -4,7 +4,7 @@ import pytest
 
 from hvdocker.errors import UsageProblem
 from hvdocker.protocol.resilience import Elastic, Resilience, Rule
-from hvdocker.training.inputs.resilience_flags import ResilienceFlags, check_elastic_tuning, resilience_of
+from hvdocker.training.inputs.resilience_flags import ResilienceFlags, resilience_of
 
 
 @pytest.mark.parametrize(
@@ -57,14 +57,3 @@ def test_an_elastic_job_moves() -> None:
     with pytest.raises(UsageProblem, match="-H and --min-np exclude each other") as caught:
         resilience_of(ResilienceFlags(min_np=1), None, "a:1,b:1")
     assert caught.value.fix == "name the hosts that may be used: --include a,b"
-
-
-@pytest.mark.parametrize("flag", ["--elastic-timeout", "--reset-limit"])
-def test_flags_of_elastic_jobs_go_with_min_np(flag: str) -> None:
-    check_elastic_tuning(("--autotune", flag, "30"), is_elastic=True)
-    check_elastic_tuning(("--autotune",), is_elastic=False)
-    with pytest.raises(UsageProblem, match=f"{flag} goes with --min-np"):
-        check_elastic_tuning(("--autotune", flag, "30"), is_elastic=False)
-    for value in ("0", "5m", "-1"):
-        with pytest.raises(UsageProblem, match=f"{flag} should be a whole number, at least 1"):
-            check_elastic_tuning((flag, value), is_elastic=True)

@@ -7,10 +7,11 @@ from hvdocker.cluster.plan.addresses import host_plans
 from hvdocker.cluster.steps import MakeFolders, StartContainer
 from hvdocker.errors import ExitCode, HostErrors, HvdockerError
 from hvdocker.jobs.capsule.capsule import CapsuleFiles
+from hvdocker.jobs.job_spec import JobSpec
 from hvdocker.placement.offers import offers_to_job
 from hvdocker.placement.slots import HeldSlots, Offer, Slot
 from hvdocker.plan.plan import Plan, Stage
-from hvdocker.protocol.job import JobSpec
+from hvdocker.protocol.job_file import JobLauncher
 from hvdocker.protocol.placement import Placement, Share
 from hvdocker.sync.steps import SyncCode
 from hvdocker.training.plan.master_container import master_spec
@@ -28,7 +29,8 @@ JOB = JobSpec(
     addresses={"a": "10.0.0.11", "b": "10.0.0.12"},
     port=12345,
     command=("python", "/train/train.py"),
-    launcher=("horovodrun", "-np", "4"),
+    launcher=JobLauncher("horovod"),
+    launcher_preview=("horovodrun", "-np", "4"),
     workdir="/train",
 )
 JOB_A, JOB_B = (f"/home/{name}/.hvdocker/lab/{name}/jobs/train-abcd" for name in "ab")
@@ -50,7 +52,7 @@ def test_the_whole_plan() -> None:
             WriteJobFile("b", JOB_B, JOB.for_host("b")),
         ), follows_on=True),
         Stage("master", (
-            CreateMaster("a", spec, "hvdocker-lab-worker", JOB.launcher, JOB.command),
+            CreateMaster("a", spec, "hvdocker-lab-worker", JOB.launcher_preview, JOB.command),
         ), follows_on=True),
         Stage("master", (StartContainer("a", "hvdocker-lab-train-abcd"),)),
     ))  # fmt: skip

@@ -3,12 +3,13 @@
 import shlex
 import socket
 from dataclasses import replace
+from pathlib import Path
 
 import paramiko
 import pytest
 
 from hvdocker.errors import HostUnfit, HostUnreachable, HvdockerError
-from hvdocker.transport.ssh.connect_errors import HandshakeTimeout, Hop, connecting, ssh_copy_id_command
+from hvdocker.transport.ssh.connect_errors import HandshakeTimeout, Hop, connecting, files_to_clean, ssh_copy_id_command
 
 HOST = Hop("gpu-a", 22, "kim", "gpu-a", "ssh gpu-a true")
 ELSEWHERE = Hop("10.0.0.5", 2222, "kim", "[10.0.0.5]:2222", "ssh gpu-a true")
@@ -119,6 +120,12 @@ def test_a_changed_key_is_removed_from_the_files_that_have_it_and_the_new_one_is
     told = connect_failure(bad_host_key(), replace(HOST, known_in=("/etc/ssh/ssh_known_hosts", "/home/kim/hosts")))
     both = "sudo ssh-keygen -f /etc/ssh/ssh_known_hosts -R gpu-a && ssh-keygen -f /home/kim/hosts -R gpu-a"
     assert told.fix and f"{both}; then add --accept-new-host-keys" in told.fix
+
+
+def test_a_changed_key_in_two_files_is_removed_from_both() -> None:
+    of_all, own = Path("/etc/ssh/ssh_known_hosts"), Path("/home/kim/.ssh/known_hosts")
+    assert files_to_clean([of_all, own], own) == (str(of_all), str(own))
+    assert files_to_clean([own], own) == ()
 
 
 @pytest.mark.parametrize(

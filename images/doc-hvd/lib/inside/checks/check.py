@@ -9,8 +9,8 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
+from hvdocker.protocol import paths
 from inside.checks.wait_gone import wait_gone
-from inside.protocol import paths
 
 AT_ONCE = 32
 MESH_TIMEOUT_S = 20
@@ -83,8 +83,8 @@ def check_mesh(aliases: Sequence[str]) -> int:
 
 
 def login_error(alias: str) -> str | None:
-    """Return None if `ssh ALIAS true` works. Otherwise return the last lines of its error output, or a text that says
-    that it took longer than MESH_TIMEOUT_S. `alias` is a host's name in the SSH configuration."""
+    """Return None if `ssh ALIAS true` works. Otherwise return why not: the last lines of its error output, its exit
+    code, or that it took longer than MESH_TIMEOUT_S. `alias` is a host's name in the SSH configuration."""
     command = [str(paths.BIN / "ssh"), "-o", "BatchMode=yes", "-o", "ConnectTimeout=5", alias, "true"]
     try:
         done = subprocess.run(

@@ -16,7 +16,7 @@ from inside.checks.check import banner_error
 from inside.checks.path_mtu import link_mtu
 from inside.runtime.interfaces import interface_of
 
-# The kernel chooses the first port, as for Gloo; the other two are anywhere in the range, as for NCCL.
+# The kernel chooses the first port, as most libraries do; the other two are anywhere in the range, as for NCCL.
 RANDOM_PORTS = 2
 RANDOM_PORT_RANGE = (20000, 60000)
 TRIES = 50
@@ -59,8 +59,8 @@ def main(text: str) -> int:
 
 def open_sockets(address: str) -> OpenSockets:
     """Open three TCP ports and one UDP port on `address`, an IPv4 address of this host. The doctor lets other hosts
-    connect to them, to find out whether a firewall blocks ports. All port numbers are chosen at random or by the kernel.
-    Raises OSError if a port cannot be opened."""
+    connect to them, to find out whether a firewall blocks ports. The port numbers are chosen at random or by the
+    kernel. Raises OSError if a port cannot be opened."""
     tcp = [listen_on(address, 0), *(listen_on_random_port(address) for _ in range(RANDOM_PORTS))]
     udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     udp.bind((address, 0))

@@ -4,8 +4,8 @@ the ranks that run."""
 import time
 from pathlib import Path
 
-from inside.protocol import paths
-from inside.protocol.rank_registry import registered_ranks
+from hvdocker.protocol import paths
+from inside.runtime.rank_registry import registered_ranks
 
 POLL_S = 0.1
 

@@ -1,6 +1,6 @@
 """Detects a hang, and names the odd rank: the rank that the others probably wait for.
 
-`watch.py` decides when a run of the launcher (horovodrun, which starts the ranks) hangs; the supervisor's event loop
+`watch.py` decides when a run of the launcher hangs; the supervisor's event loop
 calls it. It owns the timer of `idle.py`, which measures how long all ranks have been silent and idle. The supervisor
 passes the heartbeats and lines of ranks to this timer. When the silence is too long, `bundle.py` runs the program
 `bin/stacks` on every host that has running ranks. This program is `stacks.py`. For each Python process of a rank it

@@ -9,7 +9,7 @@ from typing import Any
 
 from inside.hang.frames import main_frames
 from inside.hang.odd_rank import OddRank, RankStack
-from inside.protocol.layout import Layout
+from inside.runtime.layout import Layout
 from inside.runtime.loop import Loop
 from inside.runtime.parallel_commands import ParallelCommands
 

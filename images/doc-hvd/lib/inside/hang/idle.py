@@ -1,36 +1,33 @@
 """Measures how long all ranks of a job have been silent and idle, from their lines and their heartbeats (regular
 messages with the CPU time and output of a rank). Pure: opens nothing."""
 
-import re
-
-from inside.protocol.marks import Mark
+from hvdocker.protocol.marks import Mark
+from inside.launchers.launcher import StallReader
 
 # A rank that uses less than this share of a core between two beats counts as idle.
 IDLE_CORES = 0.05
 # Beats that arrive closer together were delayed on their way, so the time between them says nothing.
 MIN_BEAT_GAP_S = 0.2
-# Horovod prints a stall warning every minute, through its first rank. That is no sign of work.
-STALL_BEGINS = re.compile(r"stall_inspector\.cc:\d+\]")
-STALL_HEAD = "Missing ranks:"
-STALL_RANK = re.compile(r"(\d+)!?: \[.*")
-STALL_ENDS = "One or more rank (marked by"
 
 BeatKey = tuple[int, str]
 
 
 class IdleTimer:
-    """Measures how long no rank has written or worked. `since` is the time at which this silence began. `missing` are
-    the ranks that Horovod waits for, as it says in a warning in the output (stall warning). Callers pass the time as
-    `now`, always from the same clock."""
+    """Measures how long no rank has written or worked. `since` is the time at which this silence began. `stalls` reads
+    the framework's own warnings that ranks are missing (stall warnings), which are no sign of work. Callers pass the
+    time as `now`, always from the same clock."""
 
-    def __init__(self, now: float) -> None:
+    def __init__(self, now: float, stalls: StallReader) -> None:
         self.since = now
-        # The ranks that Horovod's stall warning says it waits for.
-        self.missing: set[int] = set()
-        self._stalled: set[int] = set()
+        self._stalls = stalls
         self._stall_bytes: dict[int, int] = {}
         self._said: dict[BeatKey, int] = {}
         self._worked: dict[BeatKey, tuple[float, float]] = {}
+
+    @property
+    def missing(self) -> set[int]:
+        """The ranks that the framework waits for, as its last stall warning says."""
+        return self._stalls.missing
 
     def end(self, now: float) -> None:
         """End the silence: set `since` to `now` and clear `missing`. Called when a rank is at work, or when the
@@ -39,9 +36,9 @@ class IdleTimer:
         self.missing.clear()
 
     def note_line(self, rank: int, line: str, now: float) -> None:
-        """Note a line that a rank wrote at time `now`. The line resets the timer, unless it belongs to one of Horovod's
-        own warnings that ranks are missing (stall warnings)."""
-        if self._is_stall(rank, line):
+        """Note a line that a rank wrote at time `now`. The line resets the timer, unless it belongs to a
+        stall warning."""
+        if self._stalls.is_stall(rank, line):
             self._stall_bytes[rank] = self._stall_bytes.get(rank, 0) + len(line.encode()) + 1
         else:
             self.end(now)
@@ -52,8 +49,7 @@ class IdleTimer:
         ignored."""
         try:
             key = (int(mark["rank"]), str(mark["host"]))
-            # `work_s` is CPU time without Horovod's background threads, which never rest. A mark without it has
-            # only `cpu_s`.
+            # `work_s` is CPU time without background threads that never rest. A mark without it has only `cpu_s`.
             work_s = float(mark["work_s"] if "work_s" in mark else mark["cpu_s"])
             said = int(mark["out_bytes"])
         except (KeyError, TypeError, ValueError):
@@ -63,9 +59,8 @@ class IdleTimer:
 
     def _has_said(self, key: BeatKey, said: int) -> bool:
         """Return whether the rank has written more since its last heartbeat. `key`: the rank and its host. `said`: the
-        bytes that it has written so far. Unfinished lines count; Horovod's own warnings that ranks are missing (stall
-        warnings) do not. A heartbeat may arrive before the stall warning whose bytes it includes, so the highest count
-        is kept."""
+        bytes that it has written so far. Unfinished lines count; stall warnings do not. A heartbeat may arrive before
+        the stall warning whose bytes it includes, so the highest count is kept."""
         own = said - self._stall_bytes.get(key[0], 0)
         before = self._said.get(key)
         self._said[key] = max(own, before or 0)
@@ -77,19 +72,3 @@ class IdleTimer:
             return False
         self._worked[key] = (now, work_s)
         return work_s - before > 0 and work_s - before >= IDLE_CORES * (now - then)
-
-    def _is_stall(self, rank: int, line: str) -> bool:
-        if STALL_BEGINS.search(line):
-            self._stalled.add(rank)
-            return True
-        if rank not in self._stalled:
-            return False
-        named = STALL_RANK.fullmatch(line)
-        if line.startswith(STALL_HEAD):
-            self.missing.clear()
-            return True
-        if named:
-            self.missing.add(int(named[1]))
-            return True
-        self._stalled.discard(rank)
-        return line.startswith(STALL_ENDS)

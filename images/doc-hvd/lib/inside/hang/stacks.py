@@ -12,13 +12,15 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from hvdocker.protocol import paths
+from hvdocker.protocol.job_file import Job, JobError
 from inside.hang.ask_python import request_stacks
 from inside.hang.short_command import run_with_limit
-from inside.protocol import paths, rank_registry
-from inside.protocol.job import Job, JobError, read_job
 from inside.rank.environment import read_image_env
 from inside.rank.masking import Masker, words_to_mask
+from inside.runtime import rank_registry
 from inside.runtime.processes import PROC, Process, command_line_of, session_and_descendants
+from inside.runtime.read_job import read_job
 from inside.runtime.secrets import SecretError, read_secrets
 
 PY_SPY_S = 8.0

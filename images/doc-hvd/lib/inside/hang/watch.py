@@ -5,58 +5,42 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from hvdocker.protocol.record import Hang
 from inside.hang import bundle
 from inside.hang.idle import IdleTimer
-from inside.hang.odd_rank import OddRank, odd_rank
+from inside.hang.odd_rank import odd_rank
+from inside.launchers.launcher import Launcher
 from inside.runtime.loop import Loop
 from inside.runtime.parallel_commands import ParallelCommands
 from inside.runtime.say import say
 
 LivingRanks = Callable[[], Sequence[tuple[int, str]]]
 StartCollecting = Callable[[Sequence[str]], ParallelCommands]
-OnHang = Callable[["Hang"], None]
-
-
-@dataclass(frozen=True)
-class Hang:
-    """A hang of a run of the launcher (horovodrun). `after_s`: the seconds of silence after which it was reported.
-    `odd`: the rank that the others probably wait for, if one was found. `bundle`: the name of the folder with the
-    stacks in the job's logs, empty if it could not be written."""
-
-    after_s: float
-    odd: OddRank | None
-    bundle: str
-
-    def as_json(self, then: str) -> dict[str, Any]:  # Any: JSON
-        odd = {"rank": self.odd.rank, "host": self.odd.host} if self.odd else None
-        why = self.odd.why if self.odd else ""
-        return {"after_s": self.after_s, "odd": odd, "why": why, "bundle": self.bundle, "then": then}
+OnHang = Callable[[Hang], None]
 
 
 @dataclass(frozen=True)
 class HangSettings:
-    """How to watch a run of the launcher (horovodrun). `after_s`: the seconds of silence that count as a hang; 0 turns
-    the watch off. `logs`: the folder for the stacks. `trusts_rank_numbers`: whether the rank numbers in Horovod's stall
-    warnings are those of the processes; they are not in elastic jobs. `is_excused`: returns whether the silence has a
+    """How to watch a run of the `launcher`. `after_s`: the seconds of silence that count as a hang; 0 turns
+    the watch off. `logs`: the folder for the stacks. `is_excused`: returns whether the silence has a
     known reason and is no hang, for example because an elastic job waits for hosts."""
 
     after_s: float
     logs: Path
-    trusts_rank_numbers: bool = True
+    launcher: Launcher
     is_excused: Callable[[], bool] = lambda: False
 
 
 class HangWatch:
-    """Watches one run of the launcher (horovodrun) for a hang. The event loop asks `due` when to wake up, and then
+    """Watches one run of the launcher for a hang. The event loop asks `due` when to wake up, and then
     calls `tick`. `living` returns the number and host of every running rank, `collect` starts to collect stacks on the
     given hosts, and `found` decides what follows: it is called with the hang once the stacks are collected."""
 
     def __init__(
         self, loop: Loop, settings: HangSettings, living: LivingRanks, collect: StartCollecting, found: OnHang
     ) -> None:
-        self.idle_timer = IdleTimer(time.monotonic())
+        self.idle_timer = IdleTimer(time.monotonic(), settings.launcher.stall_reader())
         self._loop = loop
         self._settings = settings
         self._living = living
@@ -120,10 +104,12 @@ class HangWatch:
         self._commands = None
         answers = bundle.parse_answers(commands.outputs)
         stacks = bundle.rank_stacks(self._ranks, answers)
-        odd = odd_rank(stacks, self.idle_timer.missing if self._settings.trusts_rank_numbers else ())
+        launcher = self._settings.launcher
+        odd = odd_rank(stacks, launcher, self.idle_timer.missing if launcher.trusts_rank_numbers else ())
         lines = bundle.summary(stacks, odd)
         for line in lines:
             say(line)
         name = bundle.write_bundle(self._settings.logs, answers, lines)
         say(f"the stacks are in logs/{name} of the job" if name else "the stacks could not be kept")
-        self._found(Hang(self._settings.after_s, odd, name))
+        after_s = self._settings.after_s
+        self._found(Hang(after_s, odd.rank, odd.host, odd.why, name) if odd else Hang(after_s, bundle=name))

@@ -1,8 +1,29 @@
-"""Code that knows one launcher (a program such as horovodrun that starts the ranks): its command line, its output
-format, its failures. Files here are pure and import only `inside/protocol` and `inside/runtime`.
+"""The launchers: one file for each way to start the ranks of a job, behind the base class in `launcher.py`.
 
-Today only `host_prefix.py` is here. It rewrites the rank prefix that horovodrun puts before each line, and the
-supervisor calls it for the start of every line. Other code that depends on horovodrun is still in
-`supervisor/restarts.py`, `supervisor/attempt.py`, `supervisor/line_splitter.py`, `protocol/marks.py`, `hang/idle.py`,
-`hang/odd_rank.py`, `rank/environment.py`, `rank/usage.py` and `rank/rank.py`. To add a launcher, add a file here and
-one of the same name in `hvdocker/launchers`."""
+`launcher_of` finds the launcher of a job. `host_prefix.py` adds the host to the header of a rank's line, for all
+launchers. Horovod has two files: `horovod.py`, and `horovod_elastic.py` for elastic jobs.
+
+To add a launcher, add its file here, its name to NAMES, and a file of the same name in `hvdocker/launchers`. Files here
+are pure. They import only `hvdocker.protocol` and `inside/runtime`."""
+
+from importlib import import_module
+
+from hvdocker.protocol.job_file import Job, JobError
+from inside.launchers.launcher import Launcher
+
+# Each is a module of this package with an instance `LAUNCHER`.
+NAMES = ("horovod", "torch", "torchrun", "tensorflow", "jax", "mpi", "each")
+
+
+def named(name: str) -> Launcher:
+    """Return the launcher `name`. Raises JobError if this image does not know it."""
+    if name not in NAMES:
+        raise JobError(f"this image does not know the launcher {name!r}, only {', '.join(NAMES)}")
+    launcher: Launcher = import_module(f"inside.launchers.{name}").LAUNCHER
+    return launcher
+
+
+def launcher_of(job: Job) -> Launcher:
+    """Return the launcher of a job: the one that job.json names, in its form for this job. Raises JobError if this
+    image does not know it."""
+    return named(job.launcher.name).for_job(job)

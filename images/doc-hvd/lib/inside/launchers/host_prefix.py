@@ -1,33 +1,32 @@
-"""Adds the host to the prefix of a rank's output line (`[1]<stdout>:` becomes `[1@c]<stdout>:`) if the rank does
+"""Adds the host to the header of a rank's output line (`[1]<stdout>:` becomes `[1@c]<stdout>:`) if the rank does
 not run on the host that the job's placement says. That happens after a restart on other hosts and in an elastic
 job that grew, where the rank number alone would mislead. Pure."""
 
-import re
 from collections.abc import Callable, Sequence
 
-from inside.protocol.job import JobHost
+from hvdocker.protocol.job_file import JobHost
+from hvdocker.protocol.line_header import RANK_LINE, with_host
 
-RANK_PREFIX = re.compile(rb"((?:\w{3} \w{3} [ \d]\d [\d:]{8} \d{4})?\[(\d+))(\]<std(?:out|err)>:)")
 # Shown if the host is not known, for example because two processes have this number.
 UNKNOWN_HOST = "?"
 
 
 class HostPrefix:
-    """A callable that gets the start of an output line of the launcher (horovodrun) and returns it. If the line's rank
-    does not run on the host that the placement says, the host is added to the prefix (`?` if it is not known). Lines
-    without a rank prefix stay as they are. `job_hosts` is the job's placement: its hosts in the order of their ranks.
-    `host_of` returns the host on which a rank runs now, or None if unknown."""
+    """A callable that gets the start of an output line and returns it. If the line's rank does not run on the host that
+    the placement says, the host is added to the header (`?` if it is not known). Lines without a header stay as they
+    are. `job_hosts` is the job's placement: its hosts in the order of their ranks. `host_of` returns the host on which
+    a rank runs now, or None if unknown."""
 
     def __init__(self, job_hosts: Sequence[JobHost], host_of: Callable[[int], str | None]) -> None:
         self._usual = [job_host.name for job_host in job_hosts for _ in range(job_host.slots)]
         self._host_of = host_of
 
     def __call__(self, piece: bytes) -> bytes:
-        found = RANK_PREFIX.match(piece)
-        if not found:
+        found = RANK_LINE.match(piece)
+        if not found or found[3] is not None:
             return piece
         rank = int(found[2])
         host = self._host_of(rank) or UNKNOWN_HOST
         if rank < len(self._usual) and self._usual[rank] == host:
             return piece
-        return b"%s@%s%s%s" % (found[1], host.encode(), found[3], piece[found.end() :])
+        return with_host(piece, host)

@@ -1,18 +1,20 @@
 """The environment of a rank's command. A rank on another host starts in an ssh session, which has neither the variables
-of Docker's `-e` nor the ENV of the image. They do not go through the launcher (horovodrun) either, because it writes
-its environment on command lines. So each container saves its environment when it starts, and the rank wrapper restores
+of Docker's `-e` nor the ENV of the image. They do not go through the launcher either, because it may write its
+environment on command lines. So each container saves its environment when it starts, and the rank wrapper restores
 it. Pure, except for `read_image_env`."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
-from inside.protocol import paths
-from inside.protocol.job import Job
+from hvdocker.protocol import paths, variables
+from hvdocker.protocol.job_file import Job
+from inside.launchers.launcher import Launcher, RankIdentity
 
 VISIBLE_DEVICES = "CUDA_VISIBLE_DEVICES"
 NO_DEVICES = ("", "-1", "none", "NoDevFiles")
 # Variables that a login or the launcher adds and that are never meant for the command.
-SESSION_ONLY = ("HVDOCKER_GRACE_S", "MAIL", "OLDPWD", "SHLVL", "_")
+SESSION_ONLY = (variables.GRACE_S, variables.PREFIX, "MAIL", "OLDPWD", "SHLVL", "_")
 # The supervisor sets these for the launcher only; a value of the image takes precedence.
 IMAGE_WINS = ("PATH", "LANG", "LC_ALL", "PYTHONUNBUFFERED", "TF_CPP_MIN_LOG_LEVEL")
 
@@ -32,31 +34,53 @@ def parse_image_env(data: bytes) -> dict[str, str]:
     return {name: value for name, _, value in pairs}
 
 
+@dataclass(frozen=True)
+class RankPlace:
+    """Where a rank runs: its launcher, its numbers, and its training interface (None if it was not found)."""
+
+    launcher: Launcher
+    identity: RankIdentity
+    interface: str | None
+
+
 def rank_env(
-    job: Job, image: Mapping[str, str], current: Mapping[str, str], interface: str | None, run: Path = paths.RUN
+    job: Job, place: RankPlace, image: Mapping[str, str], current: Mapping[str, str], run: Path = paths.RUN
 ) -> dict[str, str]:
     """Return the environment of a rank's command. `image` is the environment that the container was started with,
-    `current` that of the rank wrapper. `interface` is the training interface; if it is None, no network settings are
-    added. `run` is the folder /run/hvdocker. Sources in rising order of precedence: image, launcher, hvdocker's network
-    settings, the job's own variables (`env:` of the inventory and `--env`), the GPUs (`device_env`), and the names of
+    `current` that of the rank wrapper. `run` is the folder /run/hvdocker. Sources in rising order of precedence: image,
+    `current`, the variables of the launcher (a variable of the image keeps its value), the job's own variables (`env:`
+    of the inventory and `--env`), the GPUs (`device_env`), the numbers of the rank (`number_env`), and the names of
     job, host and folders (`identity_env`)."""
     env = {**image, **{name: value for name, value in current.items() if not is_session_only(name)}}
     env.update({name: image[name] for name in IMAGE_WINS if name in image})
     env.setdefault("PYTHONUNBUFFERED", "1")
-    if interface is not None:
-        env.update(interface_env(interface, image))
+    own = place.launcher.rank_env(place.identity, job, place.interface)
+    env.update({name: image.get(name, value) for name, value in own.items()})
     env.update(job.env)
-    env.update(device_env(job, int(current.get("HOROVOD_LOCAL_RANK", "0"))))
+    env.update(device_env(job, place.identity.local_rank))
+    env.update(number_env(job, place.identity))
     env.update(identity_env(job, run))
-    env["HVDOCKER_RESTART"] = current.get("HVDOCKER_RESTART", "0")
-    env["HVDOCKER_STACKS"] = str(paths.stacks_folder(job.name, rank_of(current), run))
+    env[variables.RESTART] = current.get(variables.RESTART, "0")
+    env["HVDOCKER_STACKS"] = str(paths.stacks_folder(job.name, place.identity.rank, run))
     return env
 
 
-def rank_of(current: Mapping[str, str]) -> int:
-    """Return the rank number that the launcher (horovodrun) gave this process in HOROVOD_RANK; 0 if it is not set.
-    `current` is the environment of the rank wrapper."""
-    return int(current.get("HOROVOD_RANK", "0"))
+def number_env(job: Job, identity: RankIdentity) -> dict[str, str]:
+    """Return the variables with the numbers of a rank, and where the process with rank 0 listens. The ranks of every
+    launcher have them."""
+    node_rank = node_rank_of(job) if identity.node_rank < 0 else identity.node_rank
+    numbers = (identity.rank, identity.size, identity.local_rank, identity.local_size, node_rank, node_rank)
+    own = (identity.rank, identity.size, identity.local_rank)
+    return {
+        **{name: str(number) for name, number in zip(variables.NUMBERS, numbers, strict=True)},
+        **{name: str(number) for name, number in zip(variables.OWN_NUMBERS, own, strict=True)},
+        **dict(zip(variables.MASTER, (job.head_address, str(job.master_port)), strict=True)),
+    }
+
+
+def node_rank_of(job: Job) -> int:
+    """Return the place of this host among the hosts of the job; the head has 0."""
+    return [job_host.name for job_host in job.hosts].index(job.host)
 
 
 def device_env(job: Job, local_rank: int) -> dict[str, str]:
@@ -77,21 +101,6 @@ def is_session_only(name: str) -> bool:
     return name in SESSION_ONLY or name.startswith("SSH_")
 
 
-def interface_env(interface: str, image: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that make Horovod, Gloo, NCCL and Open MPI use the training interface, such as `eth0`. A
-    variable that the container was started with (`image`) keeps its value."""
-    ours = {
-        "HOROVOD_GLOO_IFACE": interface,
-        "GLOO_SOCKET_IFNAME": interface,
-        # A bare name is a prefix to NCCL: eth1 would also take eth10.
-        "NCCL_SOCKET_IFNAME": "=" + interface,
-        # For images with Open MPI: its messages, and the connections of its daemons.
-        "OMPI_MCA_btl_tcp_if_include": interface,
-        "OMPI_MCA_oob_tcp_if_include": interface,
-    }
-    return {name: image.get(name, value) for name, value in ours.items()}
-
-
 def identity_env(job: Job, run: Path) -> dict[str, str]:
     """Return the variables that tell a rank its job, host and folders. `run` is the folder /run/hvdocker. If a job has
     lost its master, the verb `stop` recognizes the job's ranks by HVDOCKER_JOB too: a recorded process id alone may
@@ -99,7 +108,7 @@ def identity_env(job: Job, run: Path) -> dict[str, str]:
     secrets = {"HVDOCKER_SECRETS": str(paths.secrets_folder(job.name, run))} if job.secrets else {}
     return {
         **secrets,
-        "HVDOCKER_JOB": job.name,
+        variables.JOB: job.name,
         "HVDOCKER_CLUSTER": job.cluster,
         "HVDOCKER_HOST": job.host,
         "HVDOCKER_ADDRESS": job.address,
@@ -111,9 +120,9 @@ def identity_env(job: Job, run: Path) -> dict[str, str]:
 def launcher_env(image: Mapping[str, str], grace_s: float, restart: int = 0) -> dict[str, str]:
     """Return the environment of the launcher. It is as small as possible, because the launcher writes all of it on
     remote command lines. `image` is the environment that the container was started with. HVDOCKER_GRACE_S is the time
-    that horovodrun leaves ranks on its own host between SIGTERM and SIGKILL: the job's `grace_s` and two seconds.
+    that a launcher leaves ranks on its own host between SIGTERM and SIGKILL: the job's `grace_s` and two seconds.
     HVDOCKER_RESTART is `restart`: how often the job was restarted before. Ranks inherit it."""
     env = {name: image[name] for name in ("PATH", "HOME", "TF_CPP_MIN_LOG_LEVEL") if name in image}
-    env.update(LANG="C.UTF-8", LC_ALL="C.UTF-8", PYTHONUNBUFFERED="1", HVDOCKER_GRACE_S=f"{grace_s + 2:g}")
-    env["HVDOCKER_RESTART"] = str(restart)
+    env.update(LANG="C.UTF-8", LC_ALL="C.UTF-8", PYTHONUNBUFFERED="1")
+    env.update({variables.GRACE_S: f"{grace_s + 2:g}", variables.RESTART: str(restart)})
     return env

@@ -2,10 +2,10 @@
 and output bytes of the rank so far."""
 
 import time
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
-from inside.protocol.marks import encode_mark
+from hvdocker.protocol.marks import Mark, encode_mark
+from hvdocker.protocol.rank_messages import RankWho, beat_mark
 from inside.rank.relay import Relay
 from inside.rank.usage import UsageMeter
 
@@ -16,18 +16,18 @@ MIN_BEAT_S, MAX_BEAT_S = 0.5, 5.0
 class Heartbeat:
     """Sends a heartbeat mark (a message to the supervisor) every `every_s` seconds over one of the two output streams
     (`ways`). A mark goes between two lines of output. If both streams stay in the middle of a line for a whole
-    interval, the mark is sent there all the same: a silent rank must still show that it lives. `who` has the rank's
-    number and host (keys `rank` and `host`), `meter` measures its CPU time and memory."""
+    interval, the mark is sent there all the same: a silent rank must still show that it lives. `who` says which
+    rank it is, `meter` measures its CPU time and memory."""
 
     def __init__(
         self,
-        who: Mapping[str, Any],  # Any: JSON
+        who: RankWho,
         meter: UsageMeter,
         ways: tuple[Relay, ...],
         every_s: float,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._who = {"rank": who["rank"], "host": who["host"]}
+        self._who = who
         self._meter = meter
         self._ways = ways
         self._every_s = every_s
@@ -58,9 +58,10 @@ class Heartbeat:
         between = [way for way in free if way.is_between_lines]
         return next(iter(between or (free if is_late else ())), None)
 
-    def _mark(self) -> dict[str, Any]:  # Any: JSON
+    def _mark(self) -> Mark:
         written = sum(way.read_bytes for way in self._ways)
-        return {"event": "rank-beat", **self._who, **self._meter.read()._asdict(), "out_bytes": written}
+        usage = self._meter.read()
+        return beat_mark(self._who, usage.cpu_s, usage.work_s, usage.rss_kb, written)
 
 
 def beat_interval_s(hang_after_s: float) -> float:

@@ -2,7 +2,7 @@
 
 If the network is cut, the rank gets no hang-up. sshd probes its client only while the session is silent. While a
 rank writes output, sshd notices nothing until the kernel gives up, a quarter of an hour later. The supervisor
-cannot send messages that would show that it is there, because horovodrun's ssh has no channel for them."""
+cannot send messages that would show that it is there, because a launcher may have no channel for them."""
 
 import socket
 import struct

@@ -1,5 +1,5 @@
-"""A rank's log on its own host: a copy of its output, limited in size, in case the launcher (horovodrun) does not
-get the output. A failure to write the log must not disturb the rank: the first error is reported, then the log is
+"""A rank's log on its own host: a copy of its output, limited in size, in case the launcher does not get the
+output. A failure to write the log must not disturb the rank: the first error is reported, then the log is
 closed."""
 
 import os
@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+
+from hvdocker.protocol.rank_log import log_header
 
 # The size limit of the log, and of PATH.1, in bytes.
 MAX_LOG_BYTES = 10 * 1000 * 1000
@@ -29,7 +31,7 @@ class RankLog:
         """Write a line that separates the output of this start of the rank from earlier ones. `start` says how often
         the job was restarted before, such as `0`. `now` is the time in seconds since the epoch."""
         stamp = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(now))
-        line = f"hvdocker: rank {rank} on {host}, start {start}, {stamp}\n"
+        line = log_header(rank, host, start, stamp)
         self._attempt(lambda: self._add(self._line_end() + line.encode("utf-8", "backslashreplace")))
 
     def write(self, data: bytes) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from inside.protocol import paths
+from hvdocker.protocol import paths
 from inside.runtime.child import ChildExit
 from inside.runtime.processes import PROC
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from inside.protocol import paths
+from hvdocker.protocol import paths
 
 
 def hold_live(job: str, run: Path = paths.RUN) -> IO[bytes]:

@@ -1,4 +1,4 @@
-"""The rank wrapper, which the launcher (horovodrun) starts as each rank. It gives the command its environment, forwards
+"""The rank wrapper, which the launcher starts as each rank. It gives the command its environment, forwards
 its output, records how it ends, and makes sure that no rank outlives its launcher.
 
 The wrapper is two processes. The launcher ends a local rank by signalling the children of the process that it
@@ -11,12 +11,15 @@ import socket
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
-from inside.protocol import paths, rank_registry
-from inside.protocol.job import Job, JobError, read_job
+from hvdocker.protocol import paths, variables
+from hvdocker.protocol.job_file import Job, JobError
+from hvdocker.protocol.rank_log import log_name
+from inside.launchers import launcher_of
 from inside.rank.descendants import become_subreaper, end_children
-from inside.rank.environment import rank_env, rank_of, read_image_env
+from inside.rank.environment import RankPlace, rank_env, read_image_env
 from inside.rank.heartbeat import Heartbeat, beat_interval_s
 from inside.rank.link_watch import LinkWatch
 from inside.rank.log import RankLog
@@ -27,8 +30,10 @@ from inside.rank.relay import Relay
 from inside.rank.report import Report, message_line, say_unbuffered
 from inside.rank.usage import UsageMeter
 from inside.rank.wait import END_SIGNALS, RankWait
+from inside.runtime import rank_registry
 from inside.runtime.child import Child, ChildExit, StartError, kill_group, start
 from inside.runtime.interfaces import interface_of
+from inside.runtime.read_job import read_job
 from inside.runtime.secrets import SecretError, read_secrets, remove_secrets
 from inside.runtime.signals import SignalPipe
 
@@ -53,8 +58,16 @@ def main(arguments: Sequence[str], run: Path = paths.RUN) -> int:
     inner_end.close()
     code, orphan = guard(inner, guard_end)
     if orphan is not None:
-        rank_registry.unregister_rank(arguments[0], rank_of(os.environ), orphan, run)
+        unregister_orphan(arguments[0], orphan, run)
     return code
+
+
+def unregister_orphan(name: str, command: int, run: Path) -> None:
+    """Remove this rank of the job `name` from the registry, because its inner process was killed. `command` is the
+    process id of its command. `run` is the folder /run/hvdocker."""
+    with suppress(JobError):
+        job = read_job(name, run)
+        rank_registry.unregister_rank(name, launcher_of(job).identity(os.environ).rank, command, run)
 
 
 def guard(inner: int, link: socket.socket) -> tuple[int, int | None]:
@@ -87,38 +100,42 @@ def run_rank(name: str, guard_link: socket.socket, run: Path) -> int:
     wakeups = SignalPipe((*END_SIGNALS, signal.SIGCHLD))
     try:
         job = read_job(name, run)
+        launcher = launcher_of(job)
     except JobError as error:
         say_unbuffered(str(error))
         return 2
     # Unused but kept open: the lock lasts as long as this process.
     _live = hold_live(job.name, run)
-    if not point_out_to(job.name, run) and os.environ.get("HOROVOD_LOCAL_RANK", "0") == "0":
+    identity = launcher.identity(os.environ)
+    if not point_out_to(job.name, run) and identity.local_rank == 0:
         say_unbuffered("/out still belongs to another job on this host; write to $HVDOCKER_OUTPUT_DIR")
-    return Rank(job, run, wakeups, guard_link).run()
+    place = RankPlace(launcher, identity, find_interface(job))
+    return Rank(job, place, run, wakeups, guard_link).run()
 
 
 class Rank:
-    """One rank of a job, from its start to its end. `run` is the folder /run/hvdocker, `wakeups` reports signals,
-    `guard_link` is the connection to the guard (the outer process of the rank wrapper)."""
+    """One rank of a job, from its start to its end. `place` says where it runs, and with which number. `run` is the
+    folder /run/hvdocker, `wakeups` reports signals, `guard_link` is the connection to the guard (the outer process of
+    the rank wrapper)."""
 
-    def __init__(self, job: Job, run: Path, wakeups: SignalPipe, guard_link: socket.socket) -> None:
+    def __init__(self, job: Job, place: RankPlace, run: Path, wakeups: SignalPipe, guard_link: socket.socket) -> None:
         self._job = job
+        self._place = place
         self._run = run
         self._wakeups = wakeups
         self._guard_link = guard_link
-        self._number = rank_of(os.environ)
+        self._number = place.identity.rank
         self._report = Report(job, self._number, run)
         self._pid: int | None = None
 
     def run(self) -> int:
         """Start the command, wait for its end and report it; return the exit code. If a secret cannot be read or the
         command does not start, tell the user, and report and return the error's exit code."""
-        interface = find_interface(self._job)
         image = read_image_env(self._run / paths.IMAGE_ENV.name)
-        env = rank_env(self._job, image, os.environ, interface, self._run)
-        self._report.started(interface)
-        log = RankLog(paths.logs_folder(self._job.name, self._run) / f"rank-{self._number}.log", say_unbuffered)
-        log.begin(self._number, self._job.host, env["HVDOCKER_RESTART"], self._report.start)
+        env = rank_env(self._job, self._place, image, os.environ, self._run)
+        self._report.started(self._place.interface)
+        log = RankLog(paths.logs_folder(self._job.name, self._run) / log_name(self._number), say_unbuffered)
+        log.begin(self._number, self._job.host, env[variables.RESTART], self._report.start)
         rank_registry.make_stacks_folder(self._job.name, self._number, self._run)
         try:
             return self._see_through(env, log)
@@ -149,8 +166,9 @@ class Rank:
         out, err = relays_of(child, words, log)
         log.complain = lambda message: err.insert(message_line(message))
         every_s = beat_interval_s(self._job.resilience.hang_after_s)
+        meter = UsageMeter(child.pid, self._place.launcher.busy_threads)
         rank_wait = RankWait(self._wakeups, self._guard_link, (out, err), LinkWatch(os.environ))
-        rank_wait.keep(child, Heartbeat(self._report.who, UsageMeter(child.pid), (err, out), every_s))
+        rank_wait.keep(child, Heartbeat(self._report.who, meter, (err, out), every_s))
         how = child.reap()
         for_memory = not rank_wait.has_sent_end and memory.ended(how)
         rank_wait.drain()
@@ -167,8 +185,8 @@ class Rank:
 
 
 def relays_of(child: Child, words: Sequence[bytes], log: RankLog) -> tuple[Relay, Relay]:
-    """Return the relays that forward the stdout and the stderr of `child`, the command, to the launcher (horovodrun)
-    and to the log, with the secrets in `words` masked. stdout comes first, so it is forwarded first if both have data
+    """Return the relays that forward the stdout and the stderr of `child`, the command, to the launcher and
+    to the log, with the secrets in `words` masked. stdout comes first, so it is forwarded first if both have data
     at the same time: the last message of a failing command is more likely on stderr."""
     out, err = child.process.stdout, child.process.stderr
     assert out is not None and err is not None
@@ -180,7 +198,7 @@ def relays_of(child: Child, words: Sequence[bytes], log: RankLog) -> tuple[Relay
 
 def find_interface(job: Job) -> str | None:
     """Return the network interface that has this host's training address. If there is none, tell the user and return
-    None; the interface that the launcher (horovodrun) chose is then used."""
+    None; the interface that the launcher chose is then used."""
     try:
         interface = interface_of(job.address)
     except (OSError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""Forwards one output stream of the rank's command to the launcher (horovodrun), with secrets masked, and keeps a copy.
+"""Forwards one output stream of the rank's command to the launcher, with secrets masked, and keeps a copy.
 It never blocks: the caller polls for the event that each relay waits for, so signals and deadlines are handled even
 while the launcher does not read."""
 
@@ -19,7 +19,7 @@ class Relay:
     descriptors. `masker` replaces secrets. `keep` is called with the same masked data, to write it to the rank's log.
     `is_between_lines`: the last byte that was taken ended a line. `read_bytes` counts the bytes read from the command.
 
-    The launcher (horovodrun) forwards text only when a newline or a carriage return ends it. Many progress bars write
+    A launcher may forward text only when a newline or a carriage return ends it. Many progress bars write
     the carriage return first (CR 50%). Then each state would be seen only when the next one comes. So the relay moves
     the carriage return behind the state (50% CR)."""
 

@@ -4,15 +4,14 @@ this host."""
 import os
 import sys
 import time
-from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
-from inside.protocol import paths
-from inside.protocol.atomic_json import write_json
-from inside.protocol.job import Job
-from inside.protocol.marks import encode_mark
+from hvdocker.protocol import paths
+from hvdocker.protocol.job_file import Job
+from hvdocker.protocol.marks import encode_mark
+from hvdocker.protocol.rank_messages import RankWho, exit_mark, exit_record, start_mark
+from inside.runtime.atomic_json import write_json
 from inside.runtime.child import ChildExit
 
 
@@ -22,31 +21,24 @@ class Report:
     epoch. `run` is the folder /run/hvdocker."""
 
     def __init__(self, job: Job, rank: int, run: Path = paths.RUN) -> None:
-        self._record = paths.logs_folder(job.name, run) / f"rank-{rank}.json"
+        self._record = paths.rank_record(job.name, rank, run)
         self._ticks = time.monotonic()
         self.start = time.time()
-        self.who: Mapping[str, Any] = {"rank": rank, "host": job.host, "address": job.address}  # Any: JSON
+        self.who = RankWho(rank, job.host, job.address)
 
     def started(self, interface: str | None) -> None:
         """Report to the supervisor, by a mark (a message), that the command is about to start. `interface` is the
         network interface that training uses, None if it was not found."""
-        write_stderr(encode_mark({"event": "rank-start", **self.who, "started": self.start, "interface": interface}))
+        write_stderr(encode_mark(start_mark(self.who, self.start, interface)))
 
     def ended(self, how: ChildExit, for_memory: bool = False, was_asked: bool = False) -> int:
         """Report that the command has ended, by a mark (a message) to the supervisor and in rank-N.json; return the
         code to exit with, that of the command. `how` says how it ended, `for_memory` that memory ran out, `was_asked`
         that the rank wrapper ended the command."""
-        record = {
-            **self.who,
-            **how._asdict(),
-            "oom": for_memory,
-            "asked": was_asked,
-            "seconds": round(time.monotonic() - self._ticks, 3),
-            "started": self.start,
-            "finished": time.time(),
-        }
+        seconds = round(time.monotonic() - self._ticks, 3)
+        record = exit_record(self.who, how._asdict(), for_memory, was_asked, self.start, time.time(), seconds)
         # The mark comes first: the order in which marks arrive decides which rank failed first.
-        write_stderr(encode_mark({"event": "rank-exit", **record}))
+        write_stderr(encode_mark(exit_mark(record)))
         try:
             write_json(self._record, record)
         except OSError as error:

@@ -23,7 +23,7 @@ MAX_DRAIN_BYTES = 1 << 20
 
 class RankWait:
     """Waits for a rank's command. It ends the command on a signal (`wakeups` reports it), or if the launcher
-    (horovodrun) or the guard (the outer process of the rank wrapper, connected by `guard_link`) is gone. `relays`
+    or the guard (the outer process of the rank wrapper, connected by `guard_link`) is gone. `relays`
     forward the output of the command, `link_watch` notices a dead connection. `has_sent_end` says that the command was
     asked to end, `launcher_is_gone` that the launcher was lost."""
 

@@ -5,9 +5,11 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
+
+PR_SET_PDEATHSIG = 1  # from linux/prctl.h
 
 
 class StartError(Exception):
@@ -85,12 +87,17 @@ class Child:
 
 
 def start(
-    command: Sequence[str], env: Mapping[str, str], workdir: str, grace_s: float, output: int | None = None
+    command: Sequence[str],
+    env: Mapping[str, str],
+    workdir: str,
+    grace_s: float,
+    output: int | None = None,
+    ends_with_us: bool = False,
 ) -> Child:
     """Start `command` in a new session and in the folder `workdir`, without standard input. With
     output=subprocess.PIPE its stdout and stderr are pipes; by default it inherits ours. `env` is its whole
-    environment. `grace_s` is the time that `Child.end` leaves before SIGKILL. Raises StartError if the command does
-    not start."""
+    environment. `grace_s` is the time that `Child.end` leaves before SIGKILL. With `ends_with_us` the kernel sends the
+    command SIGTERM when this process ends, however it ends. Raises StartError if the command does not start."""
     try:
         process = subprocess.Popen(
             list(command),
@@ -100,10 +107,27 @@ def start(
             stdout=output,
             stderr=output,
             start_new_session=True,
+            preexec_fn=request_end_with_parent() if ends_with_us else None,
         )
     except (OSError, ValueError, IndexError) as error:
         raise start_error(command, workdir, error) from error
     return Child(process, grace_s)
+
+
+def request_end_with_parent() -> Callable[[], None]:
+    """Return a function that a new child calls before it executes its command. It makes the kernel send SIGTERM to the
+    child when this process ends."""
+    import ctypes
+
+    libc, parent = ctypes.CDLL(None), os.getpid()
+
+    def request() -> None:
+        libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+        if os.getppid() != parent:
+            # The parent ended before the request.
+            os._exit(128 + signal.SIGTERM)
+
+    return request
 
 
 def start_error(command: Sequence[str], workdir: str, error: Exception) -> StartError:

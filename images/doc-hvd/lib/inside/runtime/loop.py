@@ -38,10 +38,12 @@ class Loop:
         self._readers: dict[int, Callable[[], object]] = {}
         self._members: list[LoopMember] = []
 
-    def watch(self, fd: int, read: Callable[[], object]) -> None:
-        """Call `read` whenever the file descriptor `fd` has data or has reached its end, until `unwatch`."""
+    def watch(self, fd: int, read: Callable[[], object], events: int = select.POLLIN) -> None:
+        """Call `read` whenever the file descriptor `fd` has data or has reached its end, until `unwatch`. `events` may
+        name other events of poll, such as POLLOUT; 0 stands for errors and hang-ups only. A second call for the same
+        `fd` replaces the first."""
         self._readers[fd] = read
-        self._poll.register(fd, select.POLLIN)
+        self._poll.register(fd, events)
 
     def unwatch(self, fd: int) -> None:
         """Stop watching `fd`; nothing happens if it is not watched. Call this before closing it."""

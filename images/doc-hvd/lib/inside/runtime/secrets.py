@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from inside.protocol import paths
+from hvdocker.protocol import paths
 
 REMOVE_CONNECT_S = 3
 REMOVE_S = 5.0

@@ -1,25 +1,27 @@
-"""One run of the launcher (horovodrun, which starts the ranks), and everything that reads its output: rank states, log
+"""One run of the launcher, and everything that reads its output: rank states, log
 rules, hang watch."""
 
-import re
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from hvdocker.protocol import paths
+from hvdocker.protocol.job_file import Job
+from hvdocker.protocol.marks import Mark
+from hvdocker.protocol.rank_messages import RANK_BEAT, RANK_EXIT
+from hvdocker.protocol.record import Hang
 from inside.hang import bundle
-from inside.hang.watch import Hang, HangSettings, HangWatch
+from inside.hang.watch import HangSettings, HangWatch
 from inside.launchers.host_prefix import HostPrefix
-from inside.protocol import paths
-from inside.protocol.job import Job
-from inside.protocol.layout import Layout
-from inside.protocol.marks import Mark
+from inside.launchers.launcher import Launcher, LauncherRun
 from inside.rank.environment import launcher_env, read_image_env
 from inside.runtime.child import StartError, start
 from inside.runtime.interfaces import interface_of
+from inside.runtime.layout import Layout
 from inside.runtime.loop import Loop
 from inside.runtime.say import say
 from inside.supervisor.launcher_output import LauncherOutput
@@ -28,22 +30,19 @@ from inside.supervisor.record import Record
 
 # Ranks get the job's grace before they are killed; the launcher needs a little longer to report that.
 LAUNCHER_EXTRA_GRACE_S = 3.0
-# Errors that Horovod raises in a rank because another rank, or the network to another rank, failed.
-CONSEQUENCE_ERRORS = re.compile(r"HorovodInternalError|Horovod has been shut down|Horovod initialization failed")
+PYTHON = "python"
 TRACEBACK_START = "Traceback (most recent call last):"
-# horovodrun's last output: the first process that failed, and its exit code one line further down.
-FIRST_FAILED_RANK = re.compile(r"Process name: (\d+)")
-FIRST_FAILED_CODE = re.compile(r"Exit code: (\d+)")
-NO_LAUNCHER = "this image has no {}: build it on doc-hvd:cpu, or install Horovod in it"
+NO_PROGRAM = "this image has no {}: {}"
 
 
 @dataclass(frozen=True)
 class AttemptContext:
-    """The objects that all runs of a job's launcher (horovodrun) share. `rule_matcher` applies the job's log rules.
+    """The objects that all runs of a job's `launcher` share. `rule_matcher` applies the job's log rules.
     `lacks_hosts` returns whether an elastic job has too few slots and is waiting for hosts."""
 
     job: Job
     layout: Layout
+    launcher: Launcher
     loop: Loop
     record: Record
     rule_matcher: RuleMatcher
@@ -52,7 +51,7 @@ class AttemptContext:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How one run of the launcher (horovodrun) ended. `code`: the exit code of the launcher. `was_stopped`: a stop was
+    """How one run of the launcher ended. `code`: the exit code of the launcher. `was_stopped`: a stop was
     requested. `was_hung`: the supervisor ended the run because it hung. `was_given_up`: the supervisor ended the run
     because the ranks on the head fail at every start. `is_final`: the job is not restarted after this run."""
 
@@ -70,7 +69,7 @@ class Outcome:
 
 
 class Attempt:
-    """One run of the launcher (horovodrun). `may_go_on` returns whether the job may be restarted if this run hangs.
+    """One run of the launcher. `may_go_on` returns whether the job may be restarted if this run hangs.
     `leads_nowhere` is called with the exit mark of each rank (the message that reports its end), and returns whether to
     end the run because of this exit."""
 
@@ -81,7 +80,7 @@ class Attempt:
         self._may_go_on = may_go_on
         self._leads_nowhere = leads_nowhere
         self._pump: LauncherOutput | None = None
-        self._first_gone: int | None = None
+        self._failure_reader = context.launcher.failure_reader()
         self._was_hung = False
         self._was_given_up = False
         self._is_killed = False
@@ -89,22 +88,21 @@ class Attempt:
         settings = HangSettings(
             job.resilience.hang_after_s,
             paths.logs_folder(job.name, context.layout.run),
-            trusts_rank_numbers=job.resilience.elastic is None,
+            context.launcher,
             is_excused=context.lacks_hosts,
         )
         collect = partial(bundle.start_collecting, loop, context.layout, job.name, job.host)
         self._watch = HangWatch(loop, settings, context.record.rank_states.living, collect, self._hangs)
 
-    def run(self, words: Sequence[str], is_alone: bool, restart: int) -> Outcome:
-        """Run the launcher with the command line `words` until it ends; return how it ended. `is_alone`: the run can
-        use no host but the head. `restart`: how often the job was restarted before; ranks see this number in their
-        environment. If the launcher cannot be started, tell the user and return an outcome after which the job is not
-        restarted."""
+    def run(self, run: LauncherRun) -> Outcome:
+        """Run the launcher until it ends; return how it ended. If the launcher cannot be started, tell the user and
+        return an outcome after which the job is not restarted."""
         context = self._context
-        env = launcher_env(read_image_env(context.layout.image_env), context.job.grace_s, restart)
+        env = launcher_env(read_image_env(context.layout.image_env), context.job.grace_s, run.restart)
         try:
+            program_path(context.launcher, context.job, env.get("PATH"))
             child = start(
-                launcher_command(context.job, context.layout, words, is_alone, env.get("PATH")),
+                context.launcher.command(run),
                 env,
                 context.job.workdir,
                 context.job.grace_s + LAUNCHER_EXTRA_GRACE_S,
@@ -114,7 +112,9 @@ class Attempt:
             say(str(error))
             return Outcome(error.code, is_final=True)
         host_prefix = HostPrefix(context.job.hosts, context.record.rank_states.host_of)
-        self._pump = LauncherOutput(context.loop, child, self._report, self._hear, host_prefix, self._on_line)
+        self._pump = LauncherOutput(
+            context.loop, context.launcher, child, self._report, self._hear, host_prefix, self._on_line
+        )
         context.loop.add(self._watch)
         code = self._pump.run()
         context.record.output_lines += self._pump.lines
@@ -126,7 +126,7 @@ class Attempt:
         """Handle a mark (a JSON message from a rank wrapper). A heartbeat goes to the hang watch. A start or
         exit updates the rank states and the record."""
         now = time.monotonic()
-        if mark.get("event") == "rank-beat":
+        if mark.get("event") == RANK_BEAT:
             self._watch.idle_timer.beat(mark, now)
             return
         self._watch.idle_timer.end(now)
@@ -137,7 +137,7 @@ class Attempt:
             # The supervisor is ending the run: this mark only reports that, and is no cause.
             record.change()
             return
-        if mark.get("event") == "rank-exit" and self._leads_nowhere(mark):
+        if mark.get("event") == RANK_EXIT and self._leads_nowhere(mark):
             self._watch.close()
             self._was_given_up = self._pump is not None and self._pump.end()
         # Computed after the call above, which may have dropped the host of this rank: a failure on a dropped
@@ -151,7 +151,7 @@ class Attempt:
         record, judge = self._context.record, self._context.rule_matcher
         now = time.monotonic()
         self._watch.idle_timer.note_line(rank, line, now)
-        if CONSEQUENCE_ERRORS.search(line):
+        if self._context.launcher.is_consequence(line):
             record.rank_states.note_consequence(rank)
         elif line.startswith(TRACEBACK_START):
             record.rank_states.note_exception(rank, now)
@@ -163,12 +163,10 @@ class Attempt:
             record.change()
 
     def _on_line(self, line: str) -> None:
-        """Handle a line of the launcher's own output. At its end horovodrun names the rank that failed first, and on a
-        later line that rank's exit code; both are noted. Other lines are ignored."""
-        if found := FIRST_FAILED_RANK.fullmatch(line):
-            self._first_gone = int(found[1])
-        elif self._first_gone is not None and (found := FIRST_FAILED_CODE.fullmatch(line)):
-            self._miss(self._first_gone, int(found[1]))
+        """Handle a line of the launcher's own output. If the launcher names the rank that failed first, that is noted.
+        Other lines are ignored."""
+        if found := self._failure_reader.read(line):
+            self._miss(*found)
 
     def _miss(self, rank: int, code: int) -> None:
         """Note that the launcher named this rank as the first to fail, with this exit code. Update the first failure
@@ -186,7 +184,7 @@ class Attempt:
         then = self._context.job.resilience.on_hang
         if then == "restart" and not self._may_go_on():
             then = "kill"
-        self._context.record.hang = hang.as_json(then)
+        self._context.record.hang = replace(hang, then=then)
         self._context.record.change()
         if then == "wait":
             say("the job is left as it is (--on-hang wait)")
@@ -197,30 +195,20 @@ class Attempt:
             say("ending the run" if then == "restart" else "ending the job")
 
 
-def launcher_command(job: Job, layout: Layout, words: Sequence[str], is_alone: bool, search: str | None) -> list[str]:
-    """Return the whole command line of the launcher: `words` (the launcher and its flags), then the network interface,
-    then the rank wrapper in place of the user's command. The rank wrapper reads the user's command from job.json, so no
-    shell on a remote host parses anything that the user typed. If the run has only the head (`is_alone`), no network
-    interface is named, because horovodrun then requires loopback and rejects other interfaces. `layout` says where the
-    rank wrapper is. Raise StartError (127) if the launcher is not in the PATH `search` (None: that of this process)."""
-    launcher_path(words[0], search)
-    interface = None if is_alone else head_interface(job)
-    chosen = ["--network-interfaces", interface] if interface else []
-    return [*words, *chosen, str(layout.bin / "rank"), job.name]
-
-
-def launcher_path(name: str, search: str | None) -> Path:
-    """Return the path of the launcher in the image. `name` is its program, such as `horovodrun`; `search` is the PATH
-    to search (None: that of this process). Raises StartError (127) if the image has no such program."""
-    found = shutil.which(name, path=search)
+def program_path(launcher: Launcher, job: Job, search: str | None) -> Path:
+    """Return the path of the program that the launcher needs for this job in the image, or that of Python if it needs
+    none. `search` is the PATH to search (None: that of this process). Raises StartError (127) if the image has no such
+    program."""
+    name = launcher.needed_program(job)
+    found = shutil.which(name or PYTHON, path=search)
     if found is None:
-        raise StartError(NO_LAUNCHER.format(name), 127)
+        raise StartError(NO_PROGRAM.format(name or PYTHON, launcher.missing_advice), 127)
     return Path(found)
 
 
 def head_interface(job: Job) -> str | None:
     """Return the name of the network interface that has the head's training address. Return None if it cannot be found;
-    the launcher (horovodrun) then chooses an interface."""
+    the launcher then chooses an interface."""
     try:
         return interface_of(job.head_address)
     except (OSError, ValueError):

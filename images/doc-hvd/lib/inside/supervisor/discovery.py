@@ -1,19 +1,19 @@
-"""The list of hosts that Horovod Elastic may use. It is made from the hosts in job.json, or from those in
+"""The list of hosts that an elastic job may use. It is made from the hosts in job.json, or from those in
 hosts.json once `up` has written that file. Dropped hosts and hosts whose worker does not respond are left
-out. Horovod gets the list from `bin/discover`, which prints it."""
+out. The launcher reads the list, or runs `bin/discover`, which prints it."""
 
-import json
 import os
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from inside.protocol.job import Job, JobHost
-from inside.protocol.layout import Layout
+from hvdocker.protocol.hosts_file import parse_hosts
+from hvdocker.protocol.job_file import Job, JobHost
+from inside.runtime.layout import Layout
 from inside.runtime.loop import Loop
 from inside.runtime.say import say
 from inside.supervisor.logins import Logins
-from inside.supervisor.restarts import elastic_timeout_s, shortage_sentence, total_slots
+from inside.supervisor.restarts import shortage_sentence, total_slots
 
 POLL_S = 1.0
 # How long the first run waits for hosts that are slow to respond.
@@ -22,10 +22,11 @@ FIRST_HOSTS_WAIT_S = 6.0
 
 class Discovery:
     """Keeps the list of hosts of an elastic job up to date. The event loop asks `due` when to wake up, and then calls
-    `tick`. `left` is called with the name of every host that leaves the list. `is_short` says that the job has fewer
-    slots than it needs to go on."""
+    `tick`. `left` is called with the name of every host that leaves the list. `timeout_s` is
+    how long the launcher waits for missing slots. `is_short` says that the job has fewer slots than it needs to go
+    on."""
 
-    def __init__(self, loop: Loop, layout: Layout, job: Job, left: Callable[[str], None]) -> None:
+    def __init__(self, loop: Loop, layout: Layout, job: Job, left: Callable[[str], None], timeout_s: float) -> None:
         self._loop = loop
         self._layout = layout
         self._job = job
@@ -39,6 +40,7 @@ class Discovery:
         self._is_troubled = False
         self._due = time.monotonic()
         self._left = left
+        self._timeout_s = timeout_s
         self._were_here: set[str] = set()
         # Whether the job has fewer slots than it needs to go on.
         self.is_short = False
@@ -61,7 +63,7 @@ class Discovery:
 
     def job_hosts(self) -> tuple[JobHost, ...]:
         """Return the hosts that can take part now: the head and all hosts with a working login. The head
-        comes first, because Horovod places rank 0 on the first host."""
+        comes first, because rank 0 is placed on the first host."""
         head = self._job.host
         inside = self._sessions.logged_in()
         others = [job_host for job_host in self._job_hosts if job_host.name != head and job_host.name in inside]
@@ -82,7 +84,7 @@ class Discovery:
         return self._due
 
     def tick(self) -> None:
-        """Read hosts.json if `up` has changed it, and write the list for Horovod again if it is no longer right. Do
+        """Read hosts.json if `up` has changed it, and write the list again if it is no longer right. Do
         nothing if the last call was less than POLL_S ago."""
         if time.monotonic() < self._due:
             return
@@ -108,7 +110,7 @@ class Discovery:
         return [name for name in self.names() if name not in inside and name not in self._dropped]
 
     def _changed(self) -> None:
-        """Write the list for Horovod again after a host joined or left, tell the user about it, and call `left` for
+        """Write the list again after a host joined or left, tell the user about it, and call `left` for
         each host that left."""
         if self._is_closed:
             return
@@ -130,7 +132,7 @@ class Discovery:
             self._tell_shortage()
 
     def _tell_shortage(self) -> None:
-        """Tell the user when the job has too few slots to go on, and when it has enough again. Horovod itself
+        """Tell the user when the job has too few slots to go on, and when it has enough again. The launcher
         waits for slots without a message and then gives up."""
         least = self._job.resilience.elastic.min_np if self._job.resilience.elastic else 0
         slots = total_slots(self.job_hosts())
@@ -138,7 +140,7 @@ class Discovery:
             return
         self.is_short = slots < least
         if self.is_short:
-            say(shortage_sentence(slots, least, elastic_timeout_s(self._job.launcher)))
+            say(shortage_sentence(slots, least, self._timeout_s))
         else:
             say(f"{slots} slot(s), at least {least} needed: there are enough again")
 
@@ -179,16 +181,7 @@ class HostsFile:
             return None
 
 
-def parse_hosts(text: str) -> tuple[JobHost, ...]:
-    """Return the hosts in the text of hosts.json: {hosts: [{name, address, slots}]}, with 1 slot if `slots` is missing.
-    Raise ValueError, KeyError or TypeError if the text is malformed."""
-    return tuple(
-        JobHost(str(host["name"]), str(host["address"]), int(host.get("slots", 1)))
-        for host in json.loads(text)["hosts"]
-    )
-
-
 def discovered_text(job_hosts: Sequence[JobHost]) -> str:
-    """Return the text that the discovery script (`bin/discover`) prints for Horovod: one line ADDRESS:SLOTS for each of
+    """Return the text that the discovery script (`bin/discover`) prints: one line ADDRESS:SLOTS for each of
     `job_hosts`."""
     return "".join(f"{job_host.address}:{job_host.slots}\n" for job_host in job_hosts)

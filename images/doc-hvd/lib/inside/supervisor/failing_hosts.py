@@ -1,11 +1,10 @@
-"""Drops a host from an elastic job if its ranks fail at every start. Horovod Elastic itself would use such a
-host again and again, without limit and without a message."""
+"""Drops a host from an elastic job if its ranks fail at every start. The launcher itself would use such a host again
+and again, without limit and without a message."""
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from typing import Any
 
-from inside.protocol.marks import Mark
+from hvdocker.protocol.marks import Mark
+from hvdocker.protocol.record import DroppedHost
 from inside.runtime.say import say
 from inside.supervisor.restarts import describe_exit
 
@@ -13,21 +12,6 @@ from inside.supervisor.restarts import describe_exit
 QUICK_FAILURE_S = 60.0
 MAX_QUICK_FAILURES = 3
 FAILED_REPEATEDLY = "a rank failed {} times in a row within a minute of its start (last: {})"
-
-
-@dataclass(frozen=True)
-class DroppedHost:
-    """A host whose ranks failed too often. `times`: the number of failures in a row. `how`: how the last of these ranks
-    ended, as text. `then`: what was done, `drop` (the host was dropped) or `end` (the host is the head, which a job
-    cannot run without, so the run of the launcher was ended)."""
-
-    host: str
-    times: int
-    how: str
-    then: str
-
-    def as_json(self) -> dict[str, Any]:  # Any: JSON
-        return asdict(self)
 
 
 class FailingHosts:

@@ -6,8 +6,8 @@ import shlex
 from collections.abc import Sequence
 from typing import Any
 
-from inside.protocol import paths
-from inside.protocol.layout import Layout
+from hvdocker.protocol import paths
+from inside.runtime.layout import Layout
 from inside.runtime.loop import Loop
 from inside.runtime.parallel_commands import run_parallel
 
@@ -30,7 +30,7 @@ def responding_hosts(loop: Loop, layout: Layout, hosts: Sequence[str]) -> set[st
 def wait_for_old_ranks(
     loop: Loop, layout: Layout, job: str, head: str, hosts: Sequence[str], wait_s: float
 ) -> set[str]:
-    """Wait up to `wait_s` for the ranks of the last run of the launcher (horovodrun) to end, on `head` (the host of
+    """Wait up to `wait_s` for the ranks of the last run of the launcher to end, on `head` (the host of
     this process) and on `hosts`. This is done before the launcher is started again. `job` is the job's name; `layout`
     says where hvdocker's programs are. Return those of `hosts` that respond, also if ranks still run there. A stop
     request ends the wait; hosts that have not answered by then are left out."""
@@ -44,7 +44,7 @@ def wait_for_old_ranks(
 def hosts_with_leftover_ranks(loop: Loop, layout: Layout, job: str, hosts: Sequence[str], wait_s: float) -> list[str]:
     """Wait up to `wait_s` until the ranks of an ended job have ended; return those of `hosts` on which ranks still
     run. Hosts that do not respond are not returned. `layout` says where hvdocker's programs are. The launcher
-    (horovodrun) ends a rank on another host only by closing its connection, and does not wait for the rank to end.
+    may end a rank on another host only by closing its connection, without a wait for the rank to end.
     The first stop request does not interrupt the wait, because it may be the request that ended the job; the second
     stop request does."""
     line = shlex.join(check_gone_words(layout, job, wait_s))
@@ -62,7 +62,7 @@ def read_rank_end(
     the end of the rank's log with the key `said`. The result is empty if rank-N.json cannot be read. Values are `Any`
     because they come from parsed JSON."""
     rank, host = where
-    record = paths.logs_folder(job, layout.run) / f"rank-{rank}.json"
+    record = paths.rank_record(job, rank, layout.run)
     words = [
         check_gone_words(layout, job, wait_s),
         ["cat", str(record)],

@@ -1,15 +1,16 @@
-"""Forwards the output of the launcher (horovodrun, which starts the ranks), waits for the launcher to end, and ends it
-on request."""
+"""Forwards the output of the launcher, waits for the launcher to end, and ends it on request."""
 
 import os
 import time
 from collections.abc import Callable
 from functools import partial
 
-from inside.protocol.marks import Mark, MarkFilter
+from hvdocker.protocol.marks import Mark
+from inside.launchers.launcher import Launcher
 from inside.runtime.child import Child
 from inside.runtime.loop import Loop
 from inside.supervisor.line_splitter import LineSplitter
+from inside.supervisor.mark_filter import MarkFilter
 from inside.supervisor.progress_states import StateWriter
 
 # How long to read on after the launcher has ended, while another process holds its pipes open silently.
@@ -17,15 +18,16 @@ DRAIN_SILENCE_S = 0.5
 
 
 class LauncherOutput:
-    """Reads and forwards the output of one run of the launcher (horovodrun; `child` is its process). Until the run
+    """Reads and forwards the output of one run of the `launcher` (`child` is its process). Until the run
     ends, the event loop asks `due` when to wake up, and then calls `tick`. `report` gets the marks (JSON messages from
-    rank wrappers), `hear` the lines of ranks, `on_line` the launcher's own lines. `host_prefix` rewrites the prefix
-    that the launcher puts before a rank's line, to show the host. `was_stopped` says that a stop was requested. `lines`
+    rank wrappers), `hear` the lines of ranks, `on_line` the launcher's own lines. `host_prefix` adds the host to
+    the header of a rank's line. `was_stopped` says that a stop was requested. `lines`
     counts the lines that were written to the container's log; it is complete when `run` returns."""
 
     def __init__(
         self,
         loop: Loop,
+        launcher: Launcher,
         child: Child,
         report: Callable[[Mark], None],
         hear: Callable[[int, str], None],
@@ -45,7 +47,9 @@ class LauncherOutput:
             if stream is not None:
                 lines = self._lines[stream.fileno()] = LineSplitter(hear, on_line)
                 writer = self._writers[stream.fileno()] = StateWriter(out)
-                self._filters[stream.fileno()] = MarkFilter(partial(forward, writer, lines), report, host_prefix)
+                self._filters[stream.fileno()] = MarkFilter(
+                    partial(forward, writer, lines), report, launcher, host_prefix
+                )
 
     def run(self) -> int:
         """Wait until the launcher has ended and its output is read; return its exit code. Output of a process that

@@ -1,20 +1,17 @@
-"""Splits the output of the launcher (horovodrun, which starts the ranks) into lines of ranks and lines of the launcher
-itself."""
+"""Splits the output of the launcher into lines of ranks and lines of the launcher itself."""
 
 import re
 from collections.abc import Callable
 
-from inside.protocol.marks import split_lines
+from hvdocker.protocol.line_header import RANK_LINE
 
 # Longer lines are cut here.
 MAX_LINE_BYTES = 1 << 15
-TIMESTAMP = rb"(?:\w{3} \w{3} [ \d]\d [\d:]{8} \d{4})?"
-RANK_LINE = re.compile(TIMESTAMP + rb"\[(\d+)(?:@[^\]]*)?\]<std(?:out|err)>:(.*)", re.DOTALL)
 
 
 class LineSplitter:
-    """Splits one stream (stdout or stderr) of the launcher (horovodrun) into lines. `hear` gets the rank and text of a
-    rank's line, without the launcher's prefix; `on_line` gets any other line. Lines are cut at MAX_LINE_BYTES."""
+    """Splits one stream (stdout or stderr) of the launcher into lines. `hear` gets the rank and text of a rank's
+    line, without its header; `on_line` gets any other line. Lines are cut at MAX_LINE_BYTES."""
 
     def __init__(self, hear: Callable[[int, str], None], on_line: Callable[[str], None] = lambda line: None) -> None:
         self._hear = hear
@@ -37,8 +34,14 @@ class LineSplitter:
 
     def _tell(self, line: bytes) -> None:
         found = RANK_LINE.fullmatch(line)
-        text = (found[2] if found else line)[:MAX_LINE_BYTES].decode("utf-8", "replace").rstrip("\r\n")
+        text = (found[5] if found else line)[:MAX_LINE_BYTES].decode("utf-8", "replace").rstrip("\r\n")
         if found:
-            self._hear(int(found[1]), text)
+            self._hear(int(found[2]), text)
         else:
             self._on_line(text)
+
+
+def split_lines(data: bytes) -> list[bytes]:
+    r"""Split `data` into pieces that each end in \n or \r. The last piece is the unfinished rest, possibly empty."""
+    pieces = re.split(rb"(?<=[\r\n])", data)
+    return pieces if pieces else [b""]

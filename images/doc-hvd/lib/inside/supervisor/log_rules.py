@@ -4,9 +4,9 @@ rank's host, or prevents a restart."""
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
-from inside.protocol.resilience import Rule
+from hvdocker.protocol.record import RuleMatch
+from hvdocker.protocol.resilience import Rule
 from inside.runtime.say import say
 
 MAX_SHOWN_CHARS = 500
@@ -22,9 +22,8 @@ class MatchedLine:
     host: str | None
     line: str
 
-    def as_json(self) -> dict[str, Any]:  # Any: JSON
-        shown = self.line[:MAX_SHOWN_CHARS]
-        return {"host": self.host, "pattern": self.rule.pattern, "line": shown, "rank": self.rank}
+    def for_record(self) -> RuleMatch:
+        return RuleMatch(self.rule.pattern, self.line[:MAX_SHOWN_CHARS], self.rank, self.host or "?")
 
     def __str__(self) -> str:
         where = f" on {self.host}" if self.host else ""

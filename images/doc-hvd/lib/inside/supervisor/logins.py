@@ -7,8 +7,8 @@ import subprocess
 import time
 from collections.abc import Callable, Iterable
 
-from inside.protocol.layout import Layout
 from inside.runtime.child import kill_group
+from inside.runtime.layout import Layout
 from inside.runtime.loop import Loop
 
 RETRY_S = 1.5

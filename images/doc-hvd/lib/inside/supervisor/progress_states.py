@@ -1,24 +1,21 @@
-"""Writes the output of the launcher (horovodrun) to the container's log so that progress bars are seen while they are
+"""Writes the output of the launcher to the container's log so that progress bars are seen while they are
 drawn.
 
 A progress bar overwrites its line: each state ends in a carriage return. The container engine logs only what a newline
 ends, so a newline is added to each state. It also logs every state, so only some states a second are written."""
 
 import os
-import re
 import time
 from collections.abc import Callable
 
-from inside.supervisor.line_splitter import TIMESTAMP
+from hvdocker.protocol.line_header import RANK_LINE
 
 # The shortest time between two states of one progress bar.
 STATE_INTERVAL_S = 0.2
-# A line of a rank: the rank and its stream, then the text.
-RANK_PIECE = re.compile(TIMESTAMP + rb"(\[\d+(?:@[^\]]*)?\]<std(?:out|err)>:)(.*)", re.DOTALL)
 
 
 class StateWriter:
-    """Writes one stream (stdout or stderr) of the launcher (horovodrun) to the file descriptor `fd`, with a newline
+    """Writes one stream (stdout or stderr) of the launcher to the file descriptor `fd`, with a newline
     after each state of a progress bar. A state that comes within STATE_INTERVAL_S after the last one of its rank and
     stream waits until `due`, or is dropped if the rank writes something newer. `lines` counts the lines and states that
     were written. `clock` returns the time in seconds."""
@@ -34,13 +31,13 @@ class StateWriter:
     def write(self, piece: bytes) -> None:
         """Write a piece of output: a whole line, a whole state of a progress bar (text that ends in a carriage
         return), or a part of one. A state may be written later or dropped (see the class)."""
-        found = RANK_PIECE.match(piece) if self._is_line_start else None
+        found = RANK_LINE.match(piece) if self._is_line_start else None
         self._is_line_start = piece.endswith((b"\n", b"\r"))
         if found and piece.endswith(b"\r"):
             self._write_state(found[1], piece)
             return
         waiting = self._waiting.pop(found[1], b"") if found else b""
-        if found and found[2] == b"\n":
+        if found and found[5] == b"\n":
             # A newline alone overwrites nothing: it makes the state the final one.
             self._put(waiting)
         self._put(piece)

@@ -1,16 +1,17 @@
-"""Keeps what the ranks of one run of the launcher (horovodrun) have reported, and finds the rank that failed first.
+"""Keeps what the ranks of one run of the launcher have reported, and finds the rank that failed first.
 Reports are ordered by their arrival, because the clocks of hosts may differ. Pure: opens nothing."""
 
 import signal
 from collections.abc import Mapping
 from typing import Any
 
-from inside.protocol.marks import Mark
+from hvdocker.protocol.marks import Mark
+from hvdocker.protocol.rank_messages import RANK_EXIT, RANK_START
 
 LONG_AGO = float("-inf")
 SSH_FAILED = 255
 # The longest time from an exception to the end of the rank that raised it. In between, the rank may wait for
-# all other ranks in Horovod's shutdown.
+# all other ranks in the shutdown of its framework.
 EXCEPTION_TO_EXIT_S = 60.0
 
 RankKey = tuple[int, str | None]
@@ -18,7 +19,7 @@ RankKey = tuple[int, str | None]
 
 class RankStates:
     """The states of the ranks of one run of the launcher, from their marks (JSON messages that report the start and the
-    exit of a rank). A rank is identified by number and host, because under Horovod Elastic a new process may get the
+    exit of a rank). A rank is identified by number and host, because in an elastic job a new process may get the
     number with which an older process on another host was started. `expected`: the planned host of each rank.
     `first_np`: how many ranks an elastic job begins with; None for a job that is not elastic."""
 
@@ -47,13 +48,13 @@ class RankStates:
             return
         key = (rank, mark.get("host"))
         words = {name: value for name, value in mark.items() if name != "event"}
-        if event == "rank-start":
+        if event == RANK_START:
             ended: dict[str, Any] = {"code": None, "signal": None, "seconds": None}  # Any: JSON
             self._ranks[key] = {**words, **ended, "max_rss_kb": None, "finished": None}
             self._living.pop(key, None)
             self._living[key] = None
             self._begin(str(mark.get("host")))
-        elif event == "rank-exit":
+        elif event == RANK_EXIT:
             self._exits.append(words)
             known = self._ranks.get(key, words)
             # If the start times differ, this is the late exit of an older process: a newer process has its number.
@@ -170,7 +171,7 @@ class RankStates:
             self._missed = rank
         else:
             number = code - 128 if code > 128 else None
-            self.add({"event": "rank-exit", "rank": rank, "host": host, "code": code, "signal": number})
+            self.add({"event": RANK_EXIT, "rank": rank, "host": host, "code": code, "signal": number})
 
     def vanished_host(self) -> str | None:
         """Return the host of the rank that the launcher named as failed with ssh's own exit code 255. Return

@@ -1,49 +1,28 @@
 """The record of a job, record.json. It is written at the start and after every change, so that it is useful
 even if the master is killed."""
 
-import signal
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from inside.protocol import paths
-from inside.protocol.atomic_json import write_json
-from inside.protocol.job import Job
-from inside.protocol.layout import Layout
-from inside.protocol.marks import Mark
+from hvdocker.protocol import paths
+from hvdocker.protocol.job_file import Job
+from hvdocker.protocol.record import EXIT_CODES, RECORD_FILE, AttemptRecord, DroppedHost, Hang, RecordContent
+from inside.runtime.atomic_json import write_json
+from inside.runtime.layout import Layout
 from inside.runtime.say import say
-from inside.supervisor.failing_hosts import DroppedHost
 from inside.supervisor.log_rules import MatchedLine
 from inside.supervisor.rank_states import RankStates
 
-EXIT_CODES = {"succeeded": 0, "failed": 1, "stopped": 128 + signal.SIGTERM}
 # Changes within this time are written together.
 WRITE_DELAY_S = 0.5
-
-
-@dataclass
-class AttemptRecord:
-    """One run of the launcher (horovodrun), numbered from 1. The fields are keys in record.json; times are seconds
-    since the epoch. `np`: how many ranks the launcher was told to start. `launcher_code`: the launcher's exit code.
-    `first_failure`: the exit mark (the message that reports a rank's end) of the rank that failed first. `lost_hosts`:
-    hosts that stopped responding during the run."""
-
-    number: int
-    started: float
-    np: int
-    hosts: list[str]
-    finished: float | None = None
-    launcher_code: int | None = None
-    first_failure: Mark | None = None
-    lost_hosts: list[str] = field(default_factory=list)
 
 
 class Record:
     """The state of a job, as written to record.json. The event loop asks `due` when to wake up, and then calls `tick`.
     The exit code of the master container, not this file, is the final word on how the job ended. `versions` maps
-    installed packages to their versions. `output_lines` counts the output lines of all runs of the launcher
-    (horovodrun) that are over. The engine's log of the container has a size limit; a reader of that log compares the
+    installed packages to their versions. `output_lines` counts the output lines of all runs of the launcher that
+    are over. The engine's log of the container has a size limit; a reader of that log compares the
     count to find out whether lines are missing."""
 
     def __init__(self, job: Job, layout: Layout, versions: Mapping[str, str]) -> None:
@@ -52,11 +31,11 @@ class Record:
         self.dropped: Sequence[MatchedLine] = ()
         self.failing_hosts: Sequence[DroppedHost] = ()
         self.stopped_by: MatchedLine | None = None
-        self.hang: Mapping[str, Any] | None = None  # Any: JSON
+        self.hang: Hang | None = None
         self.output_lines = 0
         self._job = job
         self._versions = dict(versions)
-        self._paths = (layout.record, paths.logs_folder(job.name, layout.run) / "record.json")
+        self._paths = (layout.record, paths.logs_folder(job.name, layout.run) / RECORD_FILE)
         self._started = time.time()
         self._state = "running"
         self._finished: float | None = None
@@ -109,27 +88,20 @@ class Record:
                     self._troubled.add(str(path))
                     say(f"cannot write {path}: {error}")
 
-    def as_json(self) -> dict[str, Any]:  # Any: JSON
-        """Return the content of record.json; JobRecord in hvdocker/protocol/job.py explains it. Values are `Any`
-        because they become JSON."""
-        last = self.attempts[-1] if self.attempts else None
-        return {
-            "job": self._job.name,
-            "cluster": self._job.cluster,
-            "state": self._state,
-            "code": EXIT_CODES.get(self._state),
-            "launcher_code": last.launcher_code if last else None,
-            "started": self._started,
-            "finished": self._finished,
-            "ranks": self.rank_states.ranks(),
-            "first_failure": last.first_failure if last else None,
-            "lost_hosts": last.lost_hosts if last else [],
-            "restarts": self.restarts,
-            "attempts": [asdict(attempt) for attempt in self.attempts],
-            "dropped": [match.as_json() for match in self.dropped],
-            "struck": [one.as_json() for one in self.failing_hosts],
-            "stopped_by_rule": self.stopped_by.as_json() if self.stopped_by else None,
-            "hang": self.hang,
-            "output_lines": self.output_lines,
-            "versions": self._versions,
-        }
+    def as_json(self) -> Mapping[str, Any]:  # Any: JSON
+        """Return the content of record.json. Values are `Any` because they become JSON."""
+        return RecordContent(
+            job=self._job.name,
+            cluster=self._job.cluster,
+            state=self._state,
+            started=self._started,
+            finished=self._finished,
+            ranks=self.rank_states.ranks(),
+            attempts=self.attempts,
+            dropped_by_rule=[match.for_record() for match in self.dropped],
+            dropped_hosts=self.failing_hosts,
+            stopped_by_rule=self.stopped_by.for_record() if self.stopped_by else None,
+            hang=self.hang,
+            output_lines=self.output_lines,
+            versions=self._versions,
+        ).as_json()

@@ -3,13 +3,11 @@
 import signal
 from collections.abc import Collection, Sequence
 
-from inside.protocol.job import JobHost
-from inside.protocol.marks import Mark
-from inside.protocol.resilience import Resilience
+from hvdocker.protocol.job_file import JobHost
+from hvdocker.protocol.marks import Mark
+from hvdocker.protocol.resilience import Resilience
 
 MAX_PAUSE_S = 30.0
-# Horovod's default for --elastic-timeout.
-ELASTIC_TIMEOUT_S = 600.0
 # How long it may take until the loss of a host shows as a failure of the remaining ranks.
 HOST_LOSS_DELAY_S = 60.0
 # A run that lasted this long did not fail quickly.
@@ -45,57 +43,11 @@ def remaining_hosts(
     )
 
 
-def launcher_words(launcher: Sequence[str], job_hosts: Sequence[JobHost]) -> list[str]:
-    """Return the command line `launcher` (the launcher and its flags) with `job_hosts` as its hosts (`-H`), and with
-    `-np` set to the sum of their slots. Hosts are given by address, because horovodrun treats a host as remote unless
-    its name resolves to a local address."""
-    hosts = ",".join(f"{job_host.address}:{job_host.slots}" for job_host in job_hosts)
-    return with_flag_value(with_flag_value(launcher, "-np", str(total_slots(job_hosts))), "-H", hosts)
-
-
-def elastic_launcher_words(launcher: Sequence[str], min_np: int, slots: int) -> list[str]:
-    """Return the command line `launcher` (horovodrun and its flags) with `-np` lowered to the number of `slots` that
-    exist, but not below `min_np`. It is unchanged if it has no `-np`. Horovod Elastic begins with `-np` ranks, and
-    would wait minutes for slots that do not exist."""
-    wanted = flag_value(launcher, "-np")
-    if wanted is None:
-        return list(launcher)
-    return with_flag_value(launcher, "-np", str(max(min_np, min(int(wanted), slots))))
-
-
-def initial_rank_count(np: int, slots: int, max_np: int | None) -> int:
-    """Return how many ranks an elastic job begins with. Horovod waits until there are `np` slots, then uses all
-    existing `slots`, up to `max_np` (None: no limit)."""
-    return max(np, slots if max_np is None else min(slots, max_np))
-
-
-def elastic_timeout_s(launcher: Sequence[str]) -> float:
-    """Return how long Horovod waits for slots before it gives up an elastic job: the value of `--elastic-timeout` in
-    `launcher`, the command line of horovodrun, else Horovod's default."""
-    wanted = flag_value(launcher, "--elastic-timeout") or ""
-    return float(wanted) if wanted.isdecimal() else ELASTIC_TIMEOUT_S
-
-
-def loss_is_cause_within_s(launcher: Sequence[str], is_own_failure: bool) -> float:
+def loss_is_cause_within_s(elastic_timeout_s: float, is_own_failure: bool) -> float:
     """Return for how many seconds after its loss a host may be the cause of an elastic job's failure. If a rank failed
     by itself (`is_own_failure`), this is short, because such a failure long after the loss has another cause. Otherwise
-    Horovod's timeout (`--elastic-timeout` in `launcher`, the command line of horovodrun) is added, because the job may
-    have waited for slots until that timeout ended it."""
-    return HOST_LOSS_DELAY_S if is_own_failure else HOST_LOSS_DELAY_S + elastic_timeout_s(launcher)
-
-
-def with_flag_value(words: Sequence[str], flag: str, value: str) -> list[str]:
-    """Return the command line `words` with `value` as the value of `flag`, such as `-np`. The words are unchanged if
-    they do not contain the flag."""
-    found = list(words)
-    if flag in found[:-1]:
-        found[found.index(flag) + 1] = value
-    return found
-
-
-def flag_value(words: Sequence[str], flag: str) -> str | None:
-    """Return the value of `flag`, such as `-np`, in the command line `words`, or None if the flag is not there."""
-    return words[words.index(flag) + 1] if flag in words[:-1] else None
+    `elastic_timeout_s` is added, because the job may have waited for slots until that timeout ended it."""
+    return HOST_LOSS_DELAY_S if is_own_failure else HOST_LOSS_DELAY_S + elastic_timeout_s
 
 
 def total_slots(job_hosts: Sequence[JobHost]) -> int:
@@ -103,7 +55,7 @@ def total_slots(job_hosts: Sequence[JobHost]) -> int:
 
 
 def hosts_by_rank(job_hosts: Sequence[JobHost]) -> dict[int, str]:
-    """Return the host of each rank of a job that is not elastic. The launcher (horovodrun) fills `job_hosts` in order:
+    """Return the host of each rank of a job that is not elastic. The launcher fills `job_hosts` in order:
     the first ranks are on the first host, as many as it has slots."""
     names = [job_host.name for job_host in job_hosts for _slot in range(job_host.slots)]
     return dict(enumerate(names))
@@ -143,7 +95,7 @@ def describe_exit(mark: Mark) -> str:
 
 def shortage_sentence(slots: int, least: int, timeout_s: float) -> str:
     """Return the message for an elastic job that has fewer `slots` than it needs to go on (`least`). `timeout_s` is
-    how long Horovod waits for more slots."""
+    how long the launcher waits for more slots."""
     minutes, rest = divmod(timeout_s, 60)
     time_ = f"{minutes:g} min" if minutes and not rest else f"{timeout_s:g} s"
     return (

@@ -1,40 +1,40 @@
-"""The supervisor: the main process of a master container. It runs the launcher (horovodrun, which starts the ranks),
+"""The supervisor: the main process of a master container. It runs the launcher, which starts the ranks,
 restarts it if the job allows that, and writes the job's record. It never talks to Docker."""
 
 import sys
 import time
 from collections.abc import Sequence
 
-from inside.protocol.job import Job, JobError, JobHost, read_job
-from inside.protocol.layout import Layout
-from inside.protocol.marks import Mark
+from hvdocker.protocol.job_file import Job, JobError, JobHost
+from hvdocker.protocol.marks import Mark
+from hvdocker.protocol.rank_messages import exit_mark
+from hvdocker.protocol.record import AttemptRecord
+from inside.launchers import launcher_of
+from inside.launchers.launcher import Launcher, LauncherRun
 from inside.rank.environment import read_image_env
 from inside.rank.out_link import hold_live, point_out_to
 from inside.runtime.child import StartError
+from inside.runtime.layout import Layout
 from inside.runtime.loop import Loop
+from inside.runtime.read_job import read_job
 from inside.runtime.say import say
 from inside.runtime.secrets import remove_secrets, remove_secrets_on_hosts
-from inside.supervisor.attempt import CONSEQUENCE_ERRORS, Attempt, AttemptContext, Outcome, launcher_path
+from inside.supervisor.attempt import Attempt, AttemptContext, Outcome, head_interface, program_path
 from inside.supervisor.discovery import Discovery
 from inside.supervisor.failing_hosts import FailingHosts
 from inside.supervisor.host_probes import hosts_with_leftover_ranks, read_rank_end, responding_hosts, wait_for_old_ranks
 from inside.supervisor.log_rules import RuleMatcher
 from inside.supervisor.rank_states import RankStates
-from inside.supervisor.record import AttemptRecord, Record
+from inside.supervisor.record import Record
 from inside.supervisor.restarts import (
     describe_failure,
-    elastic_launcher_words,
-    flag_value,
     hosts_by_rank,
-    initial_rank_count,
-    launcher_words,
     loss_is_cause_within_s,
     lost_sentence,
     may_restart,
     remaining_hosts,
     restart_pause_s,
     restart_sentence,
-    total_slots,
 )
 from inside.supervisor.versions import installed_versions
 
@@ -56,26 +56,32 @@ def main(arguments: Sequence[str], layout: Layout | None = None) -> int:
     layout = layout or Layout()
     try:
         job = read_job(arguments[0], layout.run)
+        launcher = launcher_of(job)
     except JobError as error:
         say(str(error))
         return 1
-    return Supervisor(job, layout).run()
+    return Supervisor(job, layout, launcher).run()
 
 
 class Supervisor:
-    """One job, in one or several runs of the launcher (horovodrun): after a failed run the job may be restarted with
+    """One job, in one or several runs of the launcher: after a failed run the job may be restarted with
     another run."""
 
-    def __init__(self, job: Job, layout: Layout) -> None:
+    def __init__(self, job: Job, layout: Layout, launcher: Launcher) -> None:
         self._job = job
+        self._launcher = launcher
         self._layout = layout
         self._loop = Loop()
-        self._record = Record(job, layout, find_versions(job, layout))
+        self._record = Record(job, layout, find_versions(job, layout, launcher))
         drop = self._drop if job.resilience.elastic else None
         self._rule_matcher = RuleMatcher(job.resilience.rules, job.host, drop)
         self._failing_hosts = FailingHosts(job.host, self._drop)
-        self._discovery = Discovery(self._loop, layout, job, self._left) if job.resilience.elastic else None
-        self._context = AttemptContext(job, layout, self._loop, self._record, self._rule_matcher, self._lacks_hosts)
+        timeout_s = launcher.elastic_timeout_s(job)
+        is_elastic = job.resilience.elastic is not None
+        self._discovery = Discovery(self._loop, layout, job, self._left, timeout_s) if is_elastic else None
+        self._context = AttemptContext(
+            job, layout, launcher, self._loop, self._record, self._rule_matcher, self._lacks_hosts
+        )
 
     def run(self) -> int:
         """Run the job to its end, then remove its secrets from all its hosts; return the exit code of the master."""
@@ -115,28 +121,20 @@ class Supervisor:
         self._discovery.gather()
         return self._discovery.job_hosts()
 
-    def _run_on(self, job_hosts: Sequence[JobHost]) -> Outcome:
-        words = self._words(job_hosts)
-        np = int(flag_value(words, "-np") or total_slots(job_hosts))
+    def _run_on(self, job_hosts: tuple[JobHost, ...]) -> Outcome:
+        is_alone = self._discovery is None and len(job_hosts) < 2
+        restart = self._job.resilience.first_restart + len(self._record.attempts)
+        run = LauncherRun(self._job, job_hosts, self._layout, head_interface(self._job), is_alone, restart)
         hosts = [job_host.name for job_host in job_hosts]
         self._record.dropped = self._rule_matcher.left_out(hosts)
-        attempt = self._record.begin(np, hosts, self._new_rank_states(job_hosts, np))
-        is_alone = self._discovery is None and len(job_hosts) < 2
-        restart = self._job.resilience.first_restart + attempt.number - 1
+        self._record.begin(self._launcher.requested_rank_count(run), hosts, self._new_rank_states(run))
         self._failing_hosts.begin()
-        return Attempt(self._context, self._may_restart, self._should_give_up).run(words, is_alone, restart)
+        return Attempt(self._context, self._may_restart, self._should_give_up).run(run)
 
-    def _new_rank_states(self, job_hosts: Sequence[JobHost], np: int) -> RankStates:
-        elastic = self._job.resilience.elastic
-        if elastic is None:
-            return RankStates(hosts_by_rank(job_hosts))
-        return RankStates(first_np=initial_rank_count(np, total_slots(job_hosts), elastic.max_np))
-
-    def _words(self, job_hosts: Sequence[JobHost]) -> list[str]:
-        elastic, launcher = self._job.resilience.elastic, self._job.launcher
-        if elastic:
-            return elastic_launcher_words(launcher, elastic.min_np, total_slots(job_hosts))
-        return launcher_words(launcher, job_hosts) if job_hosts != self._job.hosts else list(launcher)
+    def _new_rank_states(self, run: LauncherRun) -> RankStates:
+        if self._launcher.restarts_ranks:
+            return RankStates(first_np=self._launcher.rank_count(run))
+        return RankStates(hosts_by_rank(run.hosts))
 
     def _settle(self, attempt: AttemptRecord, outcome: Outcome) -> None:
         """Complete the record of a run of the launcher that has ended (`attempt`), from its `outcome`: how it ended,
@@ -154,10 +152,10 @@ class Supervisor:
 
     def _find_unreported_failure(self, attempt: AttemptRecord) -> None:
         """Find the failure that caused the others, if its rank did not report it, and put it into `attempt`. A rank
-        that raises an exception shuts Horovod down before it ends. The other ranks fail because of that and may end
-        sooner. The launcher then ends the rank that raised, or closes its connection. So such a rank reports only that
-        it was asked to end, or reports nothing; in the second case its own host is asked how it ended. If no such rank
-        is found, nothing changes."""
+        that raises an exception may shut its framework down before it ends. The other ranks fail because of that and
+        may end sooner. The launcher then ends the rank that raised, or closes its connection. So such a rank reports
+        only that it was asked to end, or reports nothing; in the second case its own host is asked how it ended. If no
+        such rank is found, nothing changes."""
         rank_states = self._record.rank_states
         if ended := rank_states.ended_after_exception(time.monotonic()):
             attempt.first_failure = {**ended, **UNCAUGHT_EXCEPTION, "asked": False}
@@ -169,9 +167,11 @@ class Supervisor:
         end = read_rank_end(self._loop, self._layout, self._job.name, (rank, host), is_here, wait_s)
         # The last lines of this rank may not have arrived here. In its log (`said`) they may show that the rank
         # itself failed because of another rank.
-        if end.get("code") and not CONSEQUENCE_ERRORS.search(end.pop("said")) and rank_states.is_of_this_start(end):
-            rank_states.add({"event": "rank-exit", **end})
-            # The rank was asked to end while it shut Horovod down: report its exception, not the signal.
+        said = str(end.pop("said", "")).splitlines()
+        is_own = bool(end.get("code")) and not any(map(self._launcher.is_consequence, said))
+        if is_own and rank_states.is_of_this_start(end):
+            rank_states.add(exit_mark(end))
+            # The rank was asked to end while its framework shut down: report its exception, not the signal.
             attempt.first_failure = {**end, **UNCAUGHT_EXCEPTION} if end.get("asked") else end
 
     def _lost(self, attempt: AttemptRecord, outcome: Outcome) -> list[str]:
@@ -201,7 +201,8 @@ class Supervisor:
             return set()
         rank_states, first = self._record.rank_states, attempt.first_failure
         is_own = first is not None and not rank_states.is_consequence(first)
-        return rank_states.lost_before(time.monotonic() - loss_is_cause_within_s(self._job.launcher, is_own))
+        timeout_s = self._launcher.elastic_timeout_s(self._job)
+        return rank_states.lost_before(time.monotonic() - loss_is_cause_within_s(timeout_s, is_own))
 
     def _away(self, hosts: Sequence[str]) -> list[str]:
         """Return those of `hosts` that are known to be gone without asking them. Only an elastic job knows
@@ -214,7 +215,7 @@ class Supervisor:
     def _wait_for_last_ranks(self) -> None:
         """Wait until the job's ranks on other hosts have ended, and tell the user on which hosts some still
         run. The wait lasts at most the job's grace and a few seconds, for all hosts together. It is needed
-        because horovodrun only closes its connections to these ranks. After a stop the controller frees the
+        because a launcher may only close its connections to these ranks. After a stop the controller frees the
         job's slots and fetches its outputs, so no rank may still write outputs. The controller kills the
         master STOP_S (45 s) after the stop request."""
         hosts = self._left_behind()
@@ -267,7 +268,7 @@ class Supervisor:
     def _should_give_up(self, end: Mark) -> bool:
         """Note the end of a rank of an elastic job (`end` is the message that reports it). Return whether to end the
         run of the launcher because ranks on the head fail at every start. Return False for a job that is not elastic,
-        because only Horovod Elastic restarts ranks by itself."""
+        because only the launcher of an elastic job restarts ranks by itself."""
         if self._discovery is None or self._loop.stop_requests:
             return False
         is_nowhere = self._failing_hosts.note_exit(end, self._record.rank_states.is_root_failure(end))
@@ -301,12 +302,12 @@ class Supervisor:
             say(SECRETS_LEFT.format(host))
 
 
-def find_versions(job: Job, layout: Layout) -> dict[str, str]:
-    """Return the versions of Python and of the packages that are installed beside the launcher (horovodrun), by package
-    name. They are written to the record. Empty if the image has no launcher. `layout` says where the container's files
-    are."""
+def find_versions(job: Job, layout: Layout, launcher: Launcher) -> dict[str, str]:
+    """Return the versions of Python and of the packages that are installed beside the program of the launcher, by
+    package name. They are written to the record. Empty if the image has no such program. `layout` says where the
+    container's files are."""
     image = read_image_env(layout.image_env)
     try:
-        return installed_versions(launcher_path(job.launcher[0], image.get("PATH")))
-    except (StartError, OSError, IndexError):
+        return installed_versions(program_path(launcher, job, image.get("PATH")))
+    except (StartError, OSError):
         return {}

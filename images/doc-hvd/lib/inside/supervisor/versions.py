@@ -1,4 +1,4 @@
-"""Finds the versions of the packages in the Python of the launcher (horovodrun). They are read from the names of
+"""Finds the versions of the packages in the Python of the launcher. They are read from the names of
 folders, because importing a package such as TensorFlow would take seconds."""
 
 import re
@@ -12,7 +12,7 @@ TENSORFLOW_PACKAGES = ("tensorflow-cpu", "tensorflow-gpu", "tensorflow-intel")
 
 def installed_versions(launcher: Path) -> dict[str, str]:
     """Return the versions of Python and of all packages, by package name. They are looked up in the virtual
-    environment, or installation prefix, that contains `launcher`, the path of the launcher (horovodrun)."""
+    environment, or installation prefix, that contains `launcher`, the path of the launcher's program."""
     prefix = launcher.parent.parent
     names = [path.name for path in prefix.glob("lib/python3*/*-packages/*.dist-info")]
     return {**python_version(prefix), **versions_from_names(names)}

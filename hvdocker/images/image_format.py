@@ -1,0 +1,33 @@
+"""Refuses an image that speaks another format of job.json and the other messages than this hvdocker. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from hvdocker import names
+from hvdocker.errors import HvdockerError
+from hvdocker.protocol.format import FORMAT
+
+
+def format_problem(image: str, labels: Mapping[str, str]) -> HvdockerError | None:
+    """Return the error for an image of ours whose programs speak another format, else None. `labels` are those of the
+    image, or of a container that was made from it.
+
+    An image that is not made for hvdocker is no matter of this function."""
+    if names.LABEL_IMAGE not in labels:
+        return None
+    said = labels.get(names.LABEL_FORMAT, "")
+    spoken = int(said) if said.isascii() and said.isdecimal() else 1
+    if spoken == FORMAT:
+        return None
+    if spoken > FORMAT:
+        fix = "update hvdocker: pip install --upgrade hvdocker"
+    elif image in names.OWN_IMAGES:
+        fix = f"hvdocker image build --target {image.partition(':')[2]}, then hvdocker up"
+    else:
+        fix = f"hvdocker image build --from {image}, then hvdocker up"
+    age = "a newer" if spoken > FORMAT else "an older"
+    return HvdockerError(
+        f"the image {image} was made for {age} hvdocker: it speaks format {spoken}, and this hvdocker format {FORMAT}",
+        fix=fix,
+    )

@@ -1,0 +1,19 @@
+"""The launcher `each`: the command once per rank, independent of the other ranks, as in a pool. Pure."""
+
+from __future__ import annotations
+
+from hvdocker.launchers.launcher import Launcher, LaunchRequest
+
+
+class Each(Launcher):
+    """For sweeps and pre-processing. `-np` may exceed the slots: the other ranks wait for a free slot. A rank that
+    fails does not end the others, unless the job fails fast (`--fail-fast`)."""
+
+    name = "each"
+    is_pool = True
+
+    def options(self, job: LaunchRequest) -> dict[str, object]:
+        return {"fail_fast": job.fails_fast}
+
+    def preview(self, job: LaunchRequest) -> tuple[str, ...]:
+        return (*super().preview(job), *(("--fail-fast",) if job.fails_fast else ()))

@@ -1,0 +1,96 @@
+"""Which frameworks an image has, and whether a launcher and a script fit it. Pure.
+
+What an image has comes from its label, which was written when it was built, and from the requirements of the job. An
+image without that label is not judged."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from hvdocker.errors import HvdockerError
+from hvdocker.launchers import LAUNCHERS
+from hvdocker.launchers.launcher import Launcher
+
+# Frameworks that a script is searched for, by the name that it imports.
+SEARCHED = tuple(dict.fromkeys(name for launcher in LAUNCHERS for name in launcher.frameworks))
+# Packages of other names that are or bring a framework.
+_BRINGS = {
+    "tensorflow-cpu": "tensorflow", "tensorflow-gpu": "tensorflow", "tensorflow-intel": "tensorflow",
+    "tensorflow-rocm": "tensorflow", "tf-nightly": "tensorflow", "tf-keras": "tensorflow",
+    "lightning": "torch", "pytorch-lightning": "torch", "accelerate": "torch", "deepspeed": "torch",
+    "torchvision": "torch", "torchaudio": "torch", "timm": "torch", "sentence-transformers": "torch",
+    "jaxlib": "jax", "flax": "jax", "optax": "jax",
+}  # fmt: skip
+_REQUIREMENT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+def read_frameworks_label(label: str | None) -> Mapping[str, str] | None:
+    """Return the versions of frameworks by name from the label of an image, such as `torch=2.13.0,numpy=2.1.0`. Return
+    None if there is no label: then it is not known what the image has."""
+    if label is None:
+        return None
+    pairs = (word.strip().partition("=") for word in label.split(",") if word.strip())
+    return {name.lower(): version for name, _, version in pairs}
+
+
+def provided_frameworks(installed: Mapping[str, str] | None, requirements: Iterable[str]) -> frozenset[str] | None:
+    """Return the names of packages that the job's containers have: those `installed` in the image, and those that the
+    lines of its `requirements` name or are known to bring. Return None if that is not known: the image has no label, or
+    a requirement is an address whose package is unknown."""
+    if installed is None:
+        return None
+    found = {*installed}
+    for line in requirements:
+        if line.startswith("-"):
+            continue
+        if "://" in line.partition("@")[0]:
+            return None
+        if matched := _REQUIREMENT_NAME.match(line):
+            name = re.sub(r"[._-]+", "-", matched[0]).lower()
+            found |= {name, _BRINGS.get(name, name)}
+    return frozenset(found)
+
+
+def launcher_problem(
+    launcher: Launcher, image: str, provided: frozenset[str] | None, has_gpus: bool
+) -> HvdockerError | None:
+    """Return the error for a launcher whose frameworks the image (with the job's requirements) lacks, else None.
+    `provided` are the packages that it has, None if unknown. `has_gpus` says which image to suggest."""
+    lacking = [name for name in launcher.frameworks if provided is not None and name not in provided]
+    if not lacking:
+        return None
+    return HvdockerError(
+        f"the launcher {launcher.name} needs {', '.join(lacking)}, which the image {image} does not have",
+        lines=[_has_text(provided)],
+        fix=f"{_way_to_get(lacking[0], has_gpus)}; or choose another --launcher; --force goes on",
+    )
+
+
+def script_problem(
+    imported: Mapping[str, str], image: str, provided: frozenset[str] | None, has_gpus: bool
+) -> HvdockerError | None:
+    """Return the error for a script that imports frameworks which the image lacks, else None. `imported` has, by
+    framework, the file that imports it. The other parameters are those of `launcher_problem`."""
+    lacking = {name: file for name, file in imported.items() if provided is not None and name not in provided}
+    if not lacking:
+        return None
+    name, file = next(iter(lacking.items()))
+    return HvdockerError(
+        f"{file} imports {name}, which the image {image} does not have",
+        lines=[_has_text(provided), *(f"{where} imports {what}" for what, where in lacking.items() if what != name)],
+        fix=f"{_way_to_get(name, has_gpus)}; --force goes on",
+    )
+
+
+def _has_text(provided: frozenset[str] | None) -> str:
+    return f"image and requirements have {', '.join(sorted(provided or ())) or 'no framework'}"
+
+
+def _way_to_get(framework: str, has_gpus: bool) -> str:
+    """Return the advice how to get the framework: the command that brings up an image with it, if there is one, or a
+    line in requirements.txt."""
+    image = next((one.image for one in LAUNCHERS if one.image and framework in one.frameworks), "")
+    if not image:
+        return f"write {framework} into requirements.txt beside the script"
+    return f"hvdocker up --image {image if has_gpus else f'{image}-cpu'}"

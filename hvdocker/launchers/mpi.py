@@ -1,0 +1,23 @@
+"""The launcher `mpi`: Open MPI's mpirun in the image starts the ranks, over our ssh and on our hosts. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from hvdocker.launchers.launcher import Launcher, LaunchRequest
+
+
+class Mpi(Launcher):
+    """For programs with mpi4py or in C++. Flags that select hosts or numbers of ranks are not passed on."""
+
+    name = "mpi"
+    frameworks = ("openmpi",)
+    packages = ("openmpi", "mpi4py")
+    flags: ClassVar[Mapping[str, int]] = {
+        "--mca": 2, "--prtemca": 2, "--pmixmca": 2, "--bind-to": 1, "--rank-by": 1, "--report-bindings": 0,
+        "--display-map": 0,
+    }  # fmt: skip
+
+    def options(self, job: LaunchRequest) -> dict[str, object]:
+        return {"flags": list(job.flags)}

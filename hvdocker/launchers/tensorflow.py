@@ -1,0 +1,14 @@
+"""The launcher `tensorflow`: every rank is started directly, with TF_CONFIG. Pure."""
+
+from __future__ import annotations
+
+from hvdocker.launchers.launcher import Launcher
+
+
+class Tensorflow(Launcher):
+    """For TensorFlow's own MultiWorkerMirroredStrategy."""
+
+    name = "tensorflow"
+    frameworks = ("tensorflow",)
+    image = "tensorflow"
+    packages = ("tensorflow", "nccl")

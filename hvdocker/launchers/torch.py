@@ -1,0 +1,14 @@
+"""The launcher `torch`: every rank is started directly, with the variables that torchrun sets. Pure."""
+
+from __future__ import annotations
+
+from hvdocker.launchers.launcher import Launcher
+
+
+class Torch(Launcher):
+    """For PyTorch scripts: DDP, FSDP, Lightning, Accelerate, and others that run under torchrun."""
+
+    name = "torch"
+    frameworks = ("torch",)
+    image = "torch"
+    packages = ("torch", "nccl")

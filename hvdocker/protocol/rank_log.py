@@ -1,0 +1,21 @@
+"""The log that a rank has on its host, rank-N.log: its name, and the header line at every start of the rank. Pure."""
+
+from __future__ import annotations
+
+import re
+
+# For grep, and for a whole line; the group is how often the job was restarted before.
+HEADER_GREP = "^hvdocker: rank [0-9]* on .*, start [0-9]*,"
+HEADER = re.compile(r"hvdocker: rank \d+ on .*, start (\d+),.*")
+LOG_NAME = re.compile(r"rank-([0-9]{1,9})\.log")
+
+
+def log_name(rank: int) -> str:
+    """Return the name of the log of a rank. The older part of a log that grew too large has `.1` behind it."""
+    return f"rank-{rank}.log"
+
+
+def log_header(rank: int, host: str, start: str, stamp: str) -> str:
+    """Return the line that separates the output of a start of the rank from earlier ones. `start` says how often the
+    job was restarted before, such as `0`. `stamp` is the time of the start, as text."""
+    return f"hvdocker: rank {rank} on {host}, start {start}, {stamp}\n"

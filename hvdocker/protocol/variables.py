@@ -1,0 +1,19 @@
+"""The environment variables that the ranks of every launcher have. Pure.
+
+RANK to MASTER_PORT are the usual names of distributed training. The others are hvdocker's own."""
+
+from __future__ import annotations
+
+# Numbers of the rank, and where the process with rank 0 listens.
+NUMBERS = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "NODE_RANK", "GROUP_RANK")
+MASTER = ("MASTER_ADDR", "MASTER_PORT")
+# The same numbers again, in names that no framework changes.
+OWN_NUMBERS = ("HVDOCKER_RANK", "HVDOCKER_SIZE", "HVDOCKER_LOCAL_RANK")
+# By this, the verb `stop` recognizes the ranks of a job that lost its master.
+JOB = "HVDOCKER_JOB"
+# How often the job was restarted before.
+RESTART = "HVDOCKER_RESTART"
+# Seconds that a launcher leaves ranks between SIGTERM and SIGKILL. Not for the command.
+GRACE_S = "HVDOCKER_GRACE_S"
+# With 1, the rank wrapper itself writes the header of each line. Not for the command.
+PREFIX = "HVDOCKER_PREFIX"

@@ -1,0 +1,48 @@
+"""Chooses the ports of a job: a block of TCP ports that are free on all its hosts. Pure.
+
+The first is the port of rank 0 (MASTER_PORT); the others are for one rank each on every host. The master's label has
+the block, so that jobs that have not opened their ports yet are respected too."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from hvdocker import names
+from hvdocker.errors import HvdockerError
+from hvdocker.observe.state import ContainerSeen
+from hvdocker.protocol.job_file import MASTER_PORT
+from hvdocker.protocol.placement import Placement
+
+# Linux gives ports from 32768 to 60999 to outgoing connections by default: a block there might be taken at any time.
+_RANGES = (range(MASTER_PORT, 32768), range(20000, MASTER_PORT), range(61000, 65536))
+
+
+def port_count(placement: Placement) -> int:
+    """Return how many ports a job needs: one, and one for each rank of the host with the largest share."""
+    return 1 + max(share.slots for share in placement.shares)
+
+
+def choose_master_port(count: int, taken: Collection[int]) -> int:
+    """Return the first port of a block of `count` ports that are not in `taken`. Raise HvdockerError if there is no
+    such block."""
+    for ports in _RANGES:
+        free = 0
+        for port in ports:
+            free = 0 if port in taken else free + 1
+            if free == count:
+                return port - count + 1
+    raise HvdockerError(f"no {count} neighbouring TCP ports are free on all hosts of the job", command="ss -tln")
+
+
+def ports_label(first: int, count: int) -> str:
+    return f"{first}:{count}"
+
+
+def ports_of_living_jobs(containers: Iterable[ContainerSeen]) -> frozenset[int]:
+    """Return the ports that living masters among `containers` hold by their labels. A damaged label counts as none."""
+    found: set[int] = set()
+    for seen in containers:
+        first, _, count = seen.labels.get(names.LABEL_MASTER_PORT, "").partition(":")
+        if seen.is_living and first.isdecimal() and count.isdecimal() and int(count) < 65536:
+            found |= {*range(int(first), int(first) + int(count))}
+    return frozenset(found)

@@ -1,0 +1,100 @@
+"""Finds out which frameworks a script imports, itself or through other files that are synced with it.
+
+The files are parsed, never run. It is a guess: an import that a script may do without (in `try` with ImportError), or
+that only type checkers see, does not count."""
+
+from __future__ import annotations
+
+import ast
+from collections import deque
+from collections.abc import Collection, Iterator
+from pathlib import Path, PurePosixPath
+
+MOST_FILES = 200
+MOST_BYTES = 1 << 20
+_OPTIONAL = ("ImportError", "ModuleNotFoundError", "Exception", "BaseException")
+
+
+def frameworks_imported(root: Path, start: str, sent: Collection[str], searched: Collection[str]) -> dict[str, str]:
+    """Return, by framework, the file that imports it. `start` is the path of the script relative to `root`, the folder
+    that is synced; `sent` are the relative paths of the synced files. `searched` are the frameworks to look for.
+
+    At most MOST_FILES files are read. A file that is too large or no Python is skipped."""
+    found: dict[str, str] = {}
+    queue, known = deque([start]), {start}
+    while queue and len(known) <= MOST_FILES:
+        path = queue.popleft()
+        for module in _imports(root / path, PurePosixPath(path)):
+            top = module.partition(".")[0]
+            files = [file for file in _files_of(module, PurePosixPath(path).parent) if file in sent]
+            if top in searched and not files:
+                found.setdefault(top, path)
+            queue.extend(file for file in files if file not in known)
+            known.update(files)
+    return found
+
+
+def start_file(module: str, sent: Collection[str]) -> str:
+    """Return the synced file that `python -m module` runs, or an empty text if the module is not among `sent`."""
+    path = module.replace(".", "/")
+    return next((file for file in (f"{path}.py", f"{path}/__main__.py") if file in sent), "")
+
+
+def _files_of(module: str, folder: PurePosixPath) -> Iterator[str]:
+    """Yield the files that an import of `module` may read: the module and the packages above it, searched in the synced
+    folder and in `folder`, that of the importing file."""
+    parts = module.split(".")
+    for base in dict.fromkeys((PurePosixPath(), folder)):
+        for count in range(1, len(parts) + 1):
+            path = base.joinpath(*parts[:count])
+            yield f"{path}.py"
+            yield f"{path}/__init__.py"
+
+
+def _imports(file: Path, path: PurePosixPath) -> Iterator[str]:
+    try:
+        if file.stat().st_size > MOST_BYTES:
+            return
+        tree = ast.parse(file.read_bytes())
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+        return
+    yield from _in_statements(tree.body, path)
+
+
+def _in_statements(body: list[ast.stmt], path: PurePosixPath) -> Iterator[str]:
+    """Yield the modules that statements import when they run. `path` is the file, for relative imports. The bodies of
+    functions are left out: they may never run."""
+    for node in body:
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = _absolute(node, path)
+            yield base
+            yield from (f"{base}.{alias.name}" for alias in node.names if alias.name != "*")
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            if node.name == "main":
+                yield from _in_statements(node.body, path)
+        elif isinstance(node, ast.Try):
+            if not any(_catches_import_error(handler) for handler in node.handlers):
+                yield from _in_statements(node.body, path)
+            yield from _in_statements([*node.orelse, *node.finalbody], path)
+        elif isinstance(node, ast.If):
+            if "TYPE_CHECKING" not in ast.dump(node.test):
+                yield from _in_statements(node.body, path)
+            yield from _in_statements(node.orelse, path)
+        elif isinstance(node, (ast.With, ast.AsyncWith, ast.For, ast.While, ast.ClassDef)):
+            yield from _in_statements(node.body, path)
+
+
+def _absolute(node: ast.ImportFrom, path: PurePosixPath) -> str:
+    if not node.level:
+        return node.module or ""
+    above = path.parent.parts[: len(path.parent.parts) - (node.level - 1)]
+    return ".".join((*above, *([node.module] if node.module else [])))
+
+
+def _catches_import_error(handler: ast.ExceptHandler) -> bool:
+    if handler.type is None:
+        return True
+    names = [node.id for node in ast.walk(handler.type) if isinstance(node, ast.Name)]
+    return any(name in _OPTIONAL for name in names)

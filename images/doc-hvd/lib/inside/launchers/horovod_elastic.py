@@ -1,0 +1,53 @@
+"""Horovod Elastic: horovodrun starts ranks again while hosts come and go. It learns the hosts from `bin/discover`,
+which prints the list that the supervisor keeps. Pure."""
+
+from collections.abc import Sequence
+
+from hvdocker.protocol.job_file import Job
+from inside.launchers.horovod import Horovod, flag_value, total_slots, with_flag_value, words_of
+from inside.launchers.launcher import LauncherRun
+
+# Horovod's default for --elastic-timeout.
+ELASTIC_TIMEOUT_S = 600.0
+
+
+class HorovodElastic(Horovod):
+    """horovodrun with a discovery script. Rank numbers in Horovod's stall warnings are not those of the processes,
+    because a process may get another number when hosts come and go."""
+
+    trusts_rank_numbers = False
+    restarts_ranks = True
+
+    def rank_count(self, run: LauncherRun) -> int:
+        elastic = run.job.resilience.elastic
+        np, slots = self.requested_rank_count(run), total_slots(run.hosts)
+        return initial_rank_count(np, slots, elastic.max_np if elastic else None)
+
+    def elastic_timeout_s(self, job: Job) -> float:
+        """Return how long Horovod waits for slots before it gives up: the value of `--elastic-timeout`, else Horovod's
+        default."""
+        wanted = flag_value(words_of(job), "--elastic-timeout") or ""
+        return float(wanted) if wanted.isdecimal() else ELASTIC_TIMEOUT_S
+
+    def _words(self, run: LauncherRun) -> list[str]:
+        elastic = run.job.resilience.elastic
+        return elastic_launcher_words(words_of(run.job), elastic.min_np if elastic else 1, total_slots(run.hosts))
+
+
+def elastic_launcher_words(words: Sequence[str], min_np: int, slots: int) -> list[str]:
+    """Return the command line `words` with `-np` lowered to the number of `slots` that exist, but not below `min_np`.
+    It is unchanged if it has no `-np`. Horovod Elastic begins with `-np` ranks, and would wait minutes for slots that
+    do not exist."""
+    wanted = flag_value(words, "-np")
+    if wanted is None:
+        return list(words)
+    return with_flag_value(words, "-np", str(max(min_np, min(int(wanted), slots))))
+
+
+def initial_rank_count(np: int, slots: int, max_np: int | None) -> int:
+    """Return how many ranks an elastic job begins with. Horovod waits until there are `np` slots, then uses all
+    existing `slots`, up to `max_np` (None: no limit)."""
+    return max(np, slots if max_np is None else min(slots, max_np))
+
+
+LAUNCHER = HorovodElastic()

@@ -1,0 +1,146 @@
+"""What the supervisor and the rank wrapper need to know about a launcher: the base class, with neutral defaults. Pure.
+
+Each launcher is one file beside this one, with a subclass and its only instance, `LAUNCHER`. Launchers have no state of
+their own, so that supervisor, ranks and hang watch may share one object."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from hvdocker.protocol.job_file import Job, JobHost
+from inside.runtime.layout import Layout
+
+
+@dataclass(frozen=True)
+class RankIdentity:
+    """The numbers of one rank: its rank among all ranks (`size` of them), its rank among those of its host
+    (`local_size` of them), and the number of its host (`node_rank`). If the launcher does not number hosts, `node_rank`
+    is -1; the rank wrapper then takes the place of the host in job.json."""
+
+    rank: int
+    size: int
+    local_rank: int
+    local_size: int
+    node_rank: int = -1
+
+
+@dataclass(frozen=True)
+class LauncherRun:
+    """One run (attempt) of the launcher. `hosts` are the hosts that take part, the head first. `interface` is the
+    head's training interface, None if it was not found. `is_alone` says that the run can use no host but the head.
+    `restart` is how often the job was restarted before."""
+
+    job: Job
+    hosts: tuple[JobHost, ...]
+    layout: Layout
+    interface: str | None
+    is_alone: bool = False
+    restart: int = 0
+
+
+class StallReader:
+    """Reads stall warnings: messages of a framework, in the output of a rank, that other ranks are missing. Such a line
+    is no sign of work. `missing` are the ranks that the last warning names. This one knows no warnings."""
+
+    def __init__(self) -> None:
+        self.missing: set[int] = set()
+
+    def is_stall(self, rank: int, line: str) -> bool:
+        """Return whether `line`, which `rank` wrote, belongs to a stall warning. Must get every line of every rank in
+        order, because warnings may have several lines."""
+        return False
+
+
+class FailureReader:
+    """Reads the launcher's own lines (those without a rank header), and finds what they say about the first rank that
+    failed. This one finds nothing."""
+
+    def read(self, line: str) -> tuple[int, int] | None:
+        """Return rank and exit code of the first failed rank if `line` completes this information, else None. Code 255
+        means that the connection to the rank's host broke."""
+        return None
+
+
+class Launcher:
+    """A way to start the ranks of a job. `name` is its name in job.json. `program` must be on the image's PATH (empty:
+    no program is needed); `missing_advice` says what to do if it is not. `framework` is the name of the framework whose
+    stall warnings are read, for messages. `busy_threads` is the number of background threads of a rank that never rest.
+    `trusts_rank_numbers` says that rank numbers in stall warnings are those of the processes. `restarts_ranks` says
+    that the launcher itself starts ranks again (an elastic job)."""
+
+    name = ""
+    program = ""
+    missing_advice = "use an image that has it"
+    framework = ""
+    busy_threads = 0
+    trusts_rank_numbers = True
+    restarts_ranks = False
+
+    def for_job(self, job: Job) -> "Launcher":
+        """Return the launcher for this job: another subclass if the job needs one, for example because it is
+        elastic."""
+        return self
+
+    def needed_program(self, job: Job) -> str:
+        """Return the program that must be on the image's PATH for this job; empty if none is needed."""
+        return self.program
+
+    def command(self, run: LauncherRun) -> list[str]:
+        """Return the command line of the process that starts all ranks and ends when they have ended. Its first word
+        is looked up in the image's PATH."""
+        raise NotImplementedError
+
+    def rank_count(self, run: LauncherRun) -> int:
+        """Return the number of ranks that this run begins with."""
+        return sum(host.slots for host in run.hosts)
+
+    def requested_rank_count(self, run: LauncherRun) -> int:
+        """Return the number of ranks that this run is recorded with. An elastic job may begin with more."""
+        return self.rank_count(run)
+
+    def elastic_timeout_s(self, job: Job) -> float:
+        """Return how many seconds an elastic job waits for missing slots before it gives up."""
+        return 600.0
+
+    def neutral_prefix(self, piece: bytes) -> bytes:
+        """Return the start of an output line with the neutral header, `[RANK]<stdout>:` or `[RANK]<stderr>:`, in place
+        of the launcher's own. Lines without a header stay as they are."""
+        return piece
+
+    def may_become_prefix(self, piece: bytes) -> bool:
+        """Return whether `piece`, the unfinished start of an output line, may become the launcher's own header when
+        more of the line arrives. Such a piece is held back. Neutral headers need no answer here."""
+        return False
+
+    def is_consequence(self, line: str) -> bool:
+        """Return whether a line of a rank shows that the rank fails because another rank, or the network to it,
+        failed."""
+        return False
+
+    def failure_reader(self) -> FailureReader:
+        """Return a new reader of the lines with which the launcher itself names the first failed rank."""
+        return FailureReader()
+
+    def stall_reader(self) -> StallReader:
+        """Return a new reader of the framework's stall warnings."""
+        return StallReader()
+
+    def is_waiting(self, function: str, file: str) -> bool:
+        """Return whether a stack frame, given by its function and file, shows that a rank waits in a collective
+        operation of this framework. Usual names of such operations are known without this."""
+        return False
+
+    def identity(self, env: Mapping[str, str]) -> RankIdentity:
+        """Return the numbers of a rank from the environment of its wrapper. Missing variables stand for the only
+        rank of a job."""
+        return RankIdentity(
+            rank=int(env.get("RANK", "0")),
+            size=int(env.get("WORLD_SIZE", "1")),
+            local_rank=int(env.get("LOCAL_RANK", "0")),
+            local_size=int(env.get("LOCAL_WORLD_SIZE", "1")),
+            node_rank=int(env.get("GROUP_RANK", "0")),
+        )
+
+    def rank_env(self, identity: RankIdentity, job: Job, interface: str | None) -> dict[str, str]:
+        """Return variables for the rank's command beyond those of every launcher. `interface` is the training
+        interface of this host, None if it was not found. Variables of the image and of the job take precedence."""
+        return {}

@@ -1,0 +1,128 @@
+"""torchrun: one torchrun agent on each host, which starts the rank wrappers. Pure."""
+
+from collections.abc import Sequence
+
+from inside.launchers.launcher import Launcher, LauncherRun, RankIdentity
+from inside.launchers.spawned import ProcessStart, Slot
+from inside.launchers.torch import Torch, network_env, thread_env
+from inside.protocol.job import Job, JobHost
+
+# The variables of a rank that torchrun itself chooses: after a host was lost, rank 0 may be on another host.
+MASTER = ("MASTER_ADDR", "MASTER_PORT")
+# How often torchrun starts the ranks of an elastic job again. Each lost host costs one. hvdocker itself gives up hosts
+# whose ranks fail at every start.
+ELASTIC_RESTARTS = 100
+# Seconds. A host that does not answer for `interval` times `attempts` is left out of the next rendezvous. Once the
+# minimum is there, a rendezvous waits for further hosts for `last_call`. The waits for hosts and for the store are
+# torchrun's own.
+RENDEZVOUS = {"last_call_timeout": 5, "keep_alive_interval": 2, "keep_alive_max_attempt": 3, "join_timeout": 600}
+
+
+class Torchrun(Torch):
+    """The launcher `torchrun`: static rendezvous, with the head as node 0."""
+
+    name = "torchrun"
+    program = "torchrun"
+    listens = True
+
+    def for_job(self, job: Job) -> Launcher:
+        return ElasticTorchrun() if job.resilience.elastic else self
+
+    def process_hosts(self, run: LauncherRun) -> tuple[JobHost, ...]:
+        return tuple(JobHost(host.name, host.address, 1) for host in run.hosts)
+
+    def process_count(self, run: LauncherRun) -> int:
+        return len(run.hosts)
+
+    def process(self, run: LauncherRun, key: int, slot: Slot) -> ProcessStart:
+        host = run.hosts[slot.node]
+        return ProcessStart(key, self.torchrun_words(run, host, slot.node), torchrun_env(run.job, host.slots))
+
+    def torchrun_words(self, run: LauncherRun, host: JobHost, node: int) -> list[str]:
+        """Return the command line of torchrun on one host. `node` is the number of the host."""
+        restarts = int(run.job.launcher.options.get("max_restarts", 0))
+        if restarts and len(run.hosts) > 1:
+            # The static rendezvous cannot start the ranks of several hosts again.
+            return rendezvous_words(run, host, f"{len(run.hosts)}", restarts)
+        return [
+            "torchrun",
+            *("--nnodes", str(len(run.hosts)), "--node-rank", str(node), "--nproc-per-node", str(host.slots)),
+            *("--master-addr", run.job.head_address, "--master-port", str(run.job.master_port)),
+            *("--local-addr", host.address, "--max-restarts", str(restarts)),
+            *user_flags(run.job),
+            *rank_words(run),
+        ]
+
+    def rank_env(self, identity: RankIdentity, job: Job, interface: str | None) -> dict[str, str]:
+        # TORCHELASTIC_RUN_ID is torchrun's.
+        return {**network_env(interface), **thread_env(identity)}
+
+
+class ElasticTorchrun(Torchrun):
+    """torchrun for an elastic job: hosts may leave and join."""
+
+    restarts_ranks = True
+    trusts_rank_numbers = False
+
+    def torchrun_words(self, run: LauncherRun, host: JobHost, node: int) -> list[str]:
+        restarts = int(run.job.launcher.options.get("max_restarts") or ELASTIC_RESTARTS)
+        least, most = node_bounds(run.job)
+        return rendezvous_words(run, host, f"{least}:{most}", restarts)
+
+
+def node_bounds(job: Job) -> tuple[int, int]:
+    """Return the smallest and the largest number of hosts of an elastic job. torchrun counts hosts, not ranks. The
+    smallest is that of the hosts with the most slots; the spawner itself takes care of the number of ranks."""
+    elastic = job.resilience.elastic
+    assert elastic is not None
+    shares = sorted((host.slots for host in job.hosts), reverse=True)
+    least = next((count for count in range(1, len(shares)) if sum(shares[:count]) >= elastic.min_np), len(shares))
+    # Each new host has at least one slot.
+    room = sum(shares) + 1024 if elastic.max_np is None else elastic.max_np
+    return least, max(least, len(shares) + max(0, room - sum(shares)))
+
+
+def limited_hosts(job: Job, hosts: Sequence[JobHost]) -> tuple[JobHost, ...]:
+    """Return the hosts that an elastic job uses, with at most `max_np` slots; none if there are fewer than `min_np`."""
+    elastic = job.resilience.elastic
+    assert elastic is not None
+    left = sum(host.slots for host in hosts) if elastic.max_np is None else elastic.max_np
+    chosen = []
+    for host in hosts:
+        slots = min(host.slots, left)
+        left -= slots
+        chosen += [JobHost(host.name, host.address, slots)] if slots else []
+    return tuple(chosen) if sum(host.slots for host in chosen) >= elastic.min_np else ()
+
+
+def rendezvous_words(run: LauncherRun, host: JobHost, nodes: str, restarts: int) -> list[str]:
+    """Return the command line of torchrun on one host with the c10d rendezvous, which the head serves."""
+    is_head = host.name == run.job.host
+    conf = ",".join(f"{name}={value}" for name, value in {**RENDEZVOUS, "is_host": str(is_head).lower()}.items())
+    head = run.job.head_address
+    endpoint = f"[{head}]" if ":" in head else head
+    return [
+        "torchrun",
+        *("--nnodes", nodes, "--nproc-per-node", str(host.slots), "--max-restarts", str(restarts)),
+        *("--rdzv-backend", "c10d", "--rdzv-endpoint", f"{endpoint}:{run.job.master_port}"),
+        *("--rdzv-id", f"{run.job.name}-{run.restart}", "--rdzv-conf", conf, "--local-addr", host.address),
+        *user_flags(run.job),
+        *rank_words(run),
+    ]
+
+
+def user_flags(job: Job) -> list[str]:
+    return [str(flag) for flag in job.launcher.options.get("flags", ())]
+
+
+def rank_words(run: LauncherRun) -> list[str]:
+    return ["--no-python", str(run.layout.bin / "rank"), run.job.name]
+
+
+def torchrun_env(job: Job, slots: int) -> dict[str, str]:
+    """Return variables for torchrun itself. Without OMP_NUM_THREADS it would warn that it sets it to 1."""
+    threads = job.env.get("OMP_NUM_THREADS", "1" if slots > 1 else "")
+    return {"OMP_NUM_THREADS": threads} if threads else {}
+
+
+LAUNCHER = Torchrun()

@@ -1,0 +1,46 @@
+"""The two folders that the supervisor works with (files of jobs, and programs) as one value, and the paths in
+them."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from hvdocker.protocol import paths
+from hvdocker.protocol.hosts_file import HOSTS_FILE
+
+# Seconds that a login to a worker may take before its host counts as unreachable.
+CONNECT_S = 5
+
+
+@dataclass(frozen=True)
+class Layout:
+    """`run` is the folder with the files of jobs, `bin` the folder with hvdocker's programs. Both have the same
+    path in the master and in every worker."""
+
+    run: Path = paths.RUN
+    bin: Path = paths.BIN
+
+    @property
+    def record(self) -> Path:
+        return self.run / paths.RECORD.name
+
+    @property
+    def image_env(self) -> Path:
+        return self.run / paths.IMAGE_ENV.name
+
+    @property
+    def hosts_file(self) -> Path:
+        """The file in which `up` lists the hosts that a running elastic job may use. It is missing until `up` has
+        written it."""
+        return self.run / HOSTS_FILE
+
+    @property
+    def discovered(self) -> Path:
+        """The file with the current hosts of an elastic job. The supervisor writes it. A launcher reads it, or
+        runs `bin/discover`, which prints it."""
+        return self.run / "discovered"
+
+    def ssh(self, host: str, line: str) -> list[str]:
+        """Return the command that runs the shell line `line` in the worker on another host. `host` is the host's name.
+        ssh fails instead of asking for a password."""
+        options = ["-o", "BatchMode=yes", "-o", f"ConnectTimeout={CONNECT_S}"]
+        return [str(self.bin / "ssh"), *options, host, line]

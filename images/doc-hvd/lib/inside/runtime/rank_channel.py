@@ -1,0 +1,87 @@
+"""The socket over which a rank wrapper sends its output to the agent of its host, if another program (torchrun, mpirun)
+started the wrapper. That program would mix the lines of its ranks. On a socket of its own each rank has its own
+stream, and a hang-up shows that the agent is gone."""
+
+import json
+import os
+import socket
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+# The variable that names the socket.
+SOCKET_VARIABLE = "HVDOCKER_OUTPUT_SOCKET"
+MAX_HEADER_BYTES = 4096
+
+
+class ChannelHeader(NamedTuple):
+    """The first line on a channel. `pid` is the process id of the rank wrapper. `nodes` is the number of hosts for
+    which this rank was started (0: unknown)."""
+
+    rank: int
+    is_error: bool
+    pid: int
+    nodes: int
+
+    def encode(self) -> bytes:
+        return json.dumps(self._asdict()).encode() + b"\n"
+
+
+def parse_header(data: bytes) -> tuple[ChannelHeader, bytes] | None:
+    """Return the header and the rest of `data`, the first bytes of a channel; None if it has no header."""
+    line, _, rest = data.partition(b"\n")
+    try:
+        return ChannelHeader(**json.loads(line)), rest
+    except (ValueError, TypeError):
+        return None
+
+
+def socket_folder(run: Path) -> Path:
+    """Return the folder of the sockets. `run` is the folder /run/hvdocker."""
+    return run / "agents"
+
+
+def listen(path: Path) -> socket.socket:
+    """Return a socket that listens at `path`, which is replaced if it exists. Raises OSError."""
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    path.unlink(missing_ok=True)
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    with open_folder(path) as short:
+        listener.bind(short)
+    listener.listen(256)
+    return listener
+
+
+def connect(path: Path, header: ChannelHeader) -> socket.socket:
+    """Return a connection to the agent that listens at `path`; the header is sent. Raises OSError."""
+    channel = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    with open_folder(path) as short:
+        channel.connect(short)
+    channel.sendall(header.encode())
+    return channel
+
+
+def replace_output(env: Mapping[str, str], rank: int) -> None:
+    """Replace stdout and stderr of this process by channels to the agent, if the environment (`env`) names its socket.
+    Raises OSError if the agent is gone."""
+    name = env.get(SOCKET_VARIABLE)
+    if not name:
+        return
+    nodes = int(env.get("GROUP_WORLD_SIZE", "0"))
+    for is_error, fd in ((False, 1), (True, 2)):
+        with connect(Path(name), ChannelHeader(rank, is_error, os.getpid(), nodes)) as channel:
+            os.dup2(channel.fileno(), fd)
+
+
+class open_folder:  # noqa: N801  # used as a function
+    """A short name of a socket while its folder is open. The kernel takes at most 107 bytes as the name of a socket."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> str:
+        self._fd = os.open(self._path.parent, os.O_PATH | os.O_DIRECTORY)
+        return f"/proc/self/fd/{self._fd}/{self._path.name}"
+
+    def __exit__(self, *_error: object) -> None:
+        os.close(self._fd)

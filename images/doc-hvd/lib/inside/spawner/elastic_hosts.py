@@ -1,0 +1,111 @@
+"""Decides which hosts an elastic job uses now, and when it has ended or failed. Pure."""
+
+from collections.abc import Sequence
+
+from inside.launchers.torchrun import limited_hosts
+from inside.protocol.job import Job, JobHost
+
+# A program that failed on a host may have failed because the host is going down. Its loss would show within this time.
+LOSS_DELAY_S = 3.0
+# A lost host is used again after the list of hosts has changed and still names it, or after this time.
+RETRY_S = 15.0
+
+
+class ElasticHosts:
+    """The hosts of an elastic job. `job` has the bounds. `timeout_s` is how long the job waits for hosts. `code` is the
+    exit code once the job is over (`is_over`). Times are those of one clock, in seconds."""
+
+    def __init__(self, job: Job, timeout_s: float) -> None:
+        self.code: int | None = None
+        self._job = job
+        self._timeout_s = timeout_s
+        self._running: set[str] = set()
+        self._ending: set[str] = set()
+        # When each lost host was lost, and which version the list had then.
+        self._lost: dict[str, tuple[float, int]] = {}
+        self._version = 0
+        self._failed: dict[str, tuple[int, float]] = {}
+        self._has_succeeded = False
+        self._short_since: float | None = None
+
+    @property
+    def is_over(self) -> bool:
+        return self.code is not None
+
+    @property
+    def running(self) -> set[str]:
+        """The hosts whose program runs and is not being ended."""
+        return self._running - self._ending
+
+    def change(self, listed: Sequence[JobHost], version: int, now: float) -> tuple[list[JobHost], list[str]]:
+        """Return the hosts on which the program is to be started now, and those on which it is to be ended. `listed`
+        are the hosts that can take part. `version` is another number whenever the list has changed."""
+        self._version = version
+        if self.is_over or self._is_failed(listed, now):
+            return [], []
+        self._lost = {
+            host: (when, old) for host, (when, old) in self._lost.items() if old == version and now < when + RETRY_S
+        }
+        usable = limited_hosts(self._job, [host for host in listed if host.name not in self._lost])
+        self._note_shortage(bool(usable), now)
+        wanted = {host.name: host for host in usable}
+        started = [] if self._has_succeeded else [host for name, host in wanted.items() if name not in self._running]
+        ended = [] if self._has_succeeded else sorted(self.running - set(wanted))
+        self._running |= {host.name for host in started}
+        self._ending |= set(ended)
+        return started, ended
+
+    def end(self, host: str, code: int, now: float) -> None:
+        """Note that the program on `host` has ended. The job has succeeded when all have."""
+        if host in self._ending:
+            return
+        if code:
+            self._failed.setdefault(host, (code, now))
+            return
+        self._running.discard(host)
+        self._has_succeeded = True
+        if not self._running and not self._failed:
+            self.code = 0
+
+    def close(self, host: str) -> None:
+        """Note that the connection to `host`, which was to be ended, is closed."""
+        self._running.discard(host)
+        self._ending.discard(host)
+
+    def lose(self, host: str, now: float) -> bool:
+        """Note that the connection to `host` broke; return whether its program ran. Without the head the job has
+        failed."""
+        was_running = host in self._running
+        self.close(host)
+        self._failed.pop(host, None)
+        self._lost[host] = (now, self._version)
+        if host == self._job.host:
+            self.code = self.code or 255
+        elif self._has_succeeded and not self._running:
+            self.code = 0
+        return was_running
+
+    def due(self) -> float | None:
+        """Return when `change` is to be called at the latest, because a failure or a wait is decided then."""
+        times = [when + LOSS_DELAY_S for _code, when in self._failed.values()]
+        times += [self._short_since + self._timeout_s] if self._short_since is not None else []
+        return None if self.is_over else min(times, default=None)
+
+    def _is_failed(self, listed: Sequence[JobHost], now: float) -> bool:
+        """Return whether a program has failed on a host that is still there; then the job is over."""
+        names = {host.name for host in listed}
+        for host, (code, when) in tuple(self._failed.items()):
+            if host not in names:
+                self._failed.pop(host)
+                self._ending.add(host)
+            elif now >= when + LOSS_DELAY_S:
+                self.code = code
+        return self.is_over
+
+    def _note_shortage(self, is_enough: bool, now: float) -> None:
+        if is_enough:
+            self._short_since = None
+        elif self._short_since is None:
+            self._short_since = now
+        elif now >= self._short_since + self._timeout_s:
+            self.code = 1

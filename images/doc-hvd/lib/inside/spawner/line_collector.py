@@ -1,0 +1,38 @@
+"""Makes whole lines of a stream of bytes, so that several streams can be merged without cutting lines. Pure."""
+
+import re
+
+LINE = re.compile(rb"[^\r\n]*[\r\n]")
+# A longer line is passed on in several, so that a stream without line ends does not fill the memory.
+MAX_LINE_BYTES = 1 << 20
+
+
+class LineCollector:
+    """Collects the lines of one stream, each with `header` before it. A carriage return ends a line too: it ends a
+    state of a progress bar."""
+
+    def __init__(self, header: bytes = b"") -> None:
+        self._header = header
+        self._held: list[bytes] = []
+        self._held_bytes = 0
+
+    def feed(self, data: bytes) -> bytes:
+        """Take the next piece of the stream; return the lines that are whole now."""
+        end = max(data.rfind(b"\n"), data.rfind(b"\r")) + 1
+        whole = b""
+        if end:
+            whole = self._with_headers(b"".join([*self._held, data[:end]]))
+            self._held, self._held_bytes = [], 0
+        if rest := data[end:]:
+            self._held.append(rest)
+            self._held_bytes += len(rest)
+        return whole + self.close() if self._held_bytes > MAX_LINE_BYTES else whole
+
+    def close(self) -> bytes:
+        """Take the end of the stream; return the unfinished line, with a newline."""
+        rest = b"".join(self._held)
+        self._held, self._held_bytes = [], 0
+        return self._header + rest + b"\n" if rest else b""
+
+    def _with_headers(self, lines: bytes) -> bytes:
+        return LINE.sub(lambda found: self._header + found[0], lines) if self._header else lines
