@@ -15,5 +15,5 @@ JOB = "HVDOCKER_JOB"
 RESTART = "HVDOCKER_RESTART"
 # Seconds that a launcher leaves ranks between SIGTERM and SIGKILL. Not for the command.
 GRACE_S = "HVDOCKER_GRACE_S"
-# With 1, the rank wrapper itself writes the header of each line. Not for the command.
-PREFIX = "HVDOCKER_PREFIX"
+# The socket to which the rank wrapper sends its output, if another program started it. Not for the command.
+OUTPUT_SOCKET = "HVDOCKER_OUTPUT_SOCKET"

@@ -55,6 +55,7 @@ INSIDE_MAY_IMPORT = {
     "rank": "runtime launchers",
     "checks": "runtime",
     "hang": "runtime launchers rank",
+    "spawner": "runtime launchers rank",
     "supervisor": "runtime launchers rank checks hang",
 }
 # Files with a word of Horovod's: all of it is behind the base class of launchers.

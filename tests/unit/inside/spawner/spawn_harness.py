@@ -81,7 +81,7 @@ while len(poll.get_map()) > (0 in poll.get_map()):
                 process.stdin.close()
 sys.exit(process.wait())
 """
-LAYOUT = "inside.protocol.layout"
+LAYOUT = "inside.runtime.layout"
 
 
 class SpawnHarness:

@@ -1,13 +1,18 @@
 """Plain processes: the command once for each slot, independent of each other. Pure."""
 
-from inside.launchers.launcher import LauncherRun
+import re
+
+from hvdocker.protocol.job_file import Job
+from inside.launchers.launcher import LauncherRun, RankIdentity
 from inside.launchers.spawned import SpawnedLauncher
-from inside.protocol.job import Job
+
+PLACEHOLDER = re.compile(r"\{(?:rank|size|local_rank|host)\}")
 
 
 class Each(SpawnedLauncher):
-    """The launcher `each`. There may be more ranks than slots: the rest wait for a free slot. A failing rank does not
-    end the others, unless the option `fail_fast` is set."""
+    """The launcher `each`. The numbers of a rank are filled into its command: {rank}, {size}, {local_rank}, {host}.
+    There may be more ranks than slots: the rest wait for a free slot. A failing rank does not end the others, unless
+    the option `fail_fast` is set."""
 
     name = "each"
 
@@ -16,6 +21,15 @@ class Each(SpawnedLauncher):
 
     def rank_count(self, run: LauncherRun) -> int:
         return run.job.np or super().rank_count(run)
+
+    def rank_command(self, job: Job, identity: RankIdentity) -> tuple[str, ...]:
+        numbers = {
+            "{rank}": str(identity.rank),
+            "{size}": str(identity.size),
+            "{local_rank}": str(identity.local_rank),
+            "{host}": job.host,
+        }
+        return tuple(PLACEHOLDER.sub(lambda found: numbers[found[0]], word) for word in job.command)
 
 
 LAUNCHER = Each()

@@ -140,6 +140,15 @@ class Launcher:
             node_rank=int(env.get("GROUP_RANK", "0")),
         )
 
+    def master_env(self, env: Mapping[str, str]) -> dict[str, str]:
+        """Return where the process with rank 0 listens, if the launcher itself chose that and told it in the
+        environment of the rank wrapper (`env`). Else the job's own address and port are used."""
+        return {}
+
+    def rank_command(self, job: Job, identity: RankIdentity) -> tuple[str, ...]:
+        """Return the command of a rank."""
+        return job.command
+
     def rank_env(self, identity: RankIdentity, job: Job, interface: str | None) -> dict[str, str]:
         """Return variables for the rank's command beyond those of every launcher. `interface` is the training
         interface of this host, None if it was not found. Variables of the image and of the job take precedence."""

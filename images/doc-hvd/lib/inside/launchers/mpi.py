@@ -7,9 +7,10 @@ import ipaddress
 import re
 from collections.abc import Mapping, Sequence
 
+from hvdocker.protocol import variables
+from hvdocker.protocol.job_file import Job, JobHost
 from inside.launchers.launcher import FailureReader, LauncherRun, RankIdentity
 from inside.launchers.spawned import ProcessStart, Slot, SpawnedLauncher
-from inside.protocol.job import Job, JobHost
 
 # A rank's own messages when a peer is gone.
 CONSEQUENCE = re.compile(
@@ -24,7 +25,7 @@ FIRST_FAILED_CODE = re.compile(r"\s*Exit code:\s+(\d+)")
 FIRST_SIGNALED = re.compile(r".*process rank (\d+) with PID \d+ on node .* exited on(?: signal (\d+))?.*")
 WAITING_FILES = ("/mpi4py/",)
 # The variables that mpirun passes on to the rank wrappers.
-PASSED_ON = ("HVDOCKER_OUTPUT_SOCKET", "HVDOCKER_RESTART")
+PASSED_ON = (variables.OUTPUT_SOCKET, variables.RESTART)
 
 
 class MpiFailure(FailureReader):

@@ -4,8 +4,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from hvdocker.protocol.job_file import Job, JobHost
 from inside.launchers.launcher import FailureReader, Launcher, LauncherRun
-from inside.protocol.job import Job, JobHost
 
 # How the spawner names the first process that failed, if its rank could not report that itself.
 FIRST_FAILED = "hvdocker: rank {} was the first to fail: exit code {}"

@@ -2,9 +2,9 @@
 
 import re
 
+from hvdocker.protocol.job_file import Job
 from inside.launchers.launcher import RankIdentity
 from inside.launchers.spawned import SpawnedLauncher
-from inside.protocol.job import Job
 
 # Messages of c10d, Gloo and NCCL in a rank whose peer is gone. They name addresses and operations, not causes.
 CONSEQUENCE = re.compile(

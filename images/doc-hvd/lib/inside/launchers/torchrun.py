@@ -1,14 +1,13 @@
 """torchrun: one torchrun agent on each host, which starts the rank wrappers. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from hvdocker.protocol import variables
+from hvdocker.protocol.job_file import Job, JobHost
 from inside.launchers.launcher import Launcher, LauncherRun, RankIdentity
 from inside.launchers.spawned import ProcessStart, Slot
 from inside.launchers.torch import Torch, network_env, thread_env
-from inside.protocol.job import Job, JobHost
 
-# The variables of a rank that torchrun itself chooses: after a host was lost, rank 0 may be on another host.
-MASTER = ("MASTER_ADDR", "MASTER_PORT")
 # How often torchrun starts the ranks of an elastic job again. Each lost host costs one. hvdocker itself gives up hosts
 # whose ranks fail at every start.
 ELASTIC_RESTARTS = 100
@@ -52,6 +51,10 @@ class Torchrun(Torch):
             *user_flags(run.job),
             *rank_words(run),
         ]
+
+    def master_env(self, env: Mapping[str, str]) -> dict[str, str]:
+        # After a host was lost, rank 0 may be on another host.
+        return {name: env[name] for name in variables.MASTER if name in env}
 
     def rank_env(self, identity: RankIdentity, job: Job, interface: str | None) -> dict[str, str]:
         # TORCHELASTIC_RUN_ID is torchrun's.

@@ -14,7 +14,7 @@ from inside.launchers.launcher import Launcher, RankIdentity
 VISIBLE_DEVICES = "CUDA_VISIBLE_DEVICES"
 NO_DEVICES = ("", "-1", "none", "NoDevFiles")
 # Variables that a login or the launcher adds and that are never meant for the command.
-SESSION_ONLY = (variables.GRACE_S, variables.PREFIX, "MAIL", "OLDPWD", "SHLVL", "_")
+SESSION_ONLY = (variables.GRACE_S, variables.OUTPUT_SOCKET, "MAIL", "OLDPWD", "SHLVL", "_")
 # The supervisor sets these for the launcher only; a value of the image takes precedence.
 IMAGE_WINS = ("PATH", "LANG", "LC_ALL", "PYTHONUNBUFFERED", "TF_CPP_MIN_LOG_LEVEL")
 
@@ -59,6 +59,7 @@ def rank_env(
     env.update(job.env)
     env.update(device_env(job, place.identity.local_rank))
     env.update(number_env(job, place.identity))
+    env.update(place.launcher.master_env(current))
     env.update(identity_env(job, run))
     env[variables.RESTART] = current.get(variables.RESTART, "0")
     env["HVDOCKER_STACKS"] = str(paths.stacks_folder(job.name, place.identity.rank, run))

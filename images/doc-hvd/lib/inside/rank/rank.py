@@ -33,6 +33,7 @@ from inside.rank.wait import END_SIGNALS, RankWait
 from inside.runtime import rank_registry
 from inside.runtime.child import Child, ChildExit, StartError, kill_group, start
 from inside.runtime.interfaces import interface_of
+from inside.runtime.rank_channel import replace_output
 from inside.runtime.read_job import read_job
 from inside.runtime.secrets import SecretError, read_secrets, remove_secrets
 from inside.runtime.signals import SignalPipe
@@ -104,9 +105,14 @@ def run_rank(name: str, guard_link: socket.socket, run: Path) -> int:
     except JobError as error:
         say_unbuffered(str(error))
         return 2
+    identity = launcher.identity(os.environ)
+    try:
+        replace_output(os.environ, identity.rank)
+    except OSError as error:
+        say_unbuffered(f"cannot reach the agent of this host: {error}")
+        return 1
     # Unused but kept open: the lock lasts as long as this process.
     _live = hold_live(job.name, run)
-    identity = launcher.identity(os.environ)
     if not point_out_to(job.name, run) and identity.local_rank == 0:
         say_unbuffered("/out still belongs to another job on this host; write to $HVDOCKER_OUTPUT_DIR")
     place = RankPlace(launcher, identity, find_interface(job))
@@ -149,7 +155,8 @@ class Rank:
     def _see_through(self, env: Mapping[str, str], log: RankLog) -> int:
         words = words_to_mask(read_secrets(self._job.name, self._job.secrets, self._run))
         memory = OomCounter(self._run)
-        child = start(self._job.command, env, self._job.workdir, self._job.grace_s, subprocess.PIPE)
+        command = self._place.launcher.rank_command(self._job, self._place.identity)
+        child = start(command, env, self._job.workdir, self._job.grace_s, subprocess.PIPE)
         try:
             return self._with(child, words, memory, log)
         except BaseException:

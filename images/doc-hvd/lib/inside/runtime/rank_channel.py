@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-# The variable that names the socket.
-SOCKET_VARIABLE = "HVDOCKER_OUTPUT_SOCKET"
+from hvdocker.protocol import variables
+
 MAX_HEADER_BYTES = 4096
 
 
@@ -64,7 +64,7 @@ def connect(path: Path, header: ChannelHeader) -> socket.socket:
 def replace_output(env: Mapping[str, str], rank: int) -> None:
     """Replace stdout and stderr of this process by channels to the agent, if the environment (`env`) names its socket.
     Raises OSError if the agent is gone."""
-    name = env.get(SOCKET_VARIABLE)
+    name = env.get(variables.OUTPUT_SOCKET)
     if not name:
         return
     nodes = int(env.get("GROUP_WORLD_SIZE", "0"))

@@ -6,15 +6,17 @@ import sys
 import time
 from collections.abc import Sequence
 
+from hvdocker.protocol import variables
+from hvdocker.protocol.job_file import Job, JobError
 from inside.launchers.spawned import ProcessStart
-from inside.protocol.job import Job, JobError, read_job
-from inside.protocol.layout import Layout
 from inside.rank.descendants import become_subreaper
 from inside.rank.environment import launcher_env, read_image_env
 from inside.rank.link_watch import LinkWatch
 from inside.runtime.child import StartError
+from inside.runtime.layout import Layout
 from inside.runtime.loop import Loop
-from inside.runtime.rank_channel import SOCKET_VARIABLE, socket_folder
+from inside.runtime.rank_channel import socket_folder
+from inside.runtime.read_job import read_job
 from inside.spawner.agent_child import AgentChild
 from inside.spawner.control import Message, encode_event, ended_event, parse_command, ready_event
 from inside.spawner.line_collector import LineCollector
@@ -144,7 +146,7 @@ class Agent:
         # The rank wrapper watches the connection that sshd names here.
         env.update({name: value for name, value in os.environ.items() if name.startswith("SSH_")})
         if self._socket:
-            env[SOCKET_VARIABLE] = str(self._socket.path)
+            env[variables.OUTPUT_SOCKET] = str(self._socket.path)
         env.update(wanted.env)
         outlets = (self._out, self._err)
         try:

@@ -4,9 +4,9 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from hvdocker.protocol.job_file import JobHost
 from inside.launchers.launcher import LauncherRun
 from inside.launchers.spawned import Slot, SpawnedLauncher
-from inside.protocol.job import JobHost
 from inside.runtime.loop import Loop
 from inside.spawner.control import Message, end_ranks_command
 from inside.spawner.elastic_hosts import ElasticHosts

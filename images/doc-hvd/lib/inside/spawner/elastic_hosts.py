@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from hvdocker.protocol.job_file import Job, JobHost
 from inside.launchers.torchrun import limited_hosts
-from inside.protocol.job import Job, JobHost
 
 # A program that failed on a host may have failed because the host is going down. Its loss would show within this time.
 LOSS_DELAY_S = 3.0

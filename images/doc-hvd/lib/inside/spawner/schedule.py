@@ -4,8 +4,8 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from hvdocker.protocol.job_file import JobHost
 from inside.launchers.spawned import Slot
-from inside.protocol.job import JobHost
 
 # The exit code of ssh itself: the host of a process is gone.
 HOST_LOST = 255

@@ -8,13 +8,15 @@ import time
 from collections.abc import Sequence
 from functools import partial
 
-from inside.launchers import named
+from hvdocker.protocol import variables
+from hvdocker.protocol.job_file import JobError, JobHost
+from inside.launchers import launcher_of
 from inside.launchers.launcher import LauncherRun
 from inside.launchers.spawned import FIRST_FAILED, ProcessStart, SpawnedLauncher, parse_host_word
-from inside.protocol.job import JobError, JobHost, read_job
-from inside.protocol.layout import Layout
 from inside.rank.descendants import become_subreaper
+from inside.runtime.layout import Layout
 from inside.runtime.loop import Loop
+from inside.runtime.read_job import read_job
 from inside.spawner.agent_link import AgentLink
 from inside.spawner.control import Message, listen_command, start_command
 from inside.spawner.orphans import Orphans
@@ -24,7 +26,6 @@ from inside.spawner.streams import Outlet
 STOPPED = 143
 # How long a slow reader may delay the end of a spawner that was asked to stop.
 FLUSH_S = 2.0
-RESTART = "HVDOCKER_RESTART"
 
 
 def main(arguments: Sequence[str], layout: Layout | None = None) -> int:
@@ -37,12 +38,12 @@ def main(arguments: Sequence[str], layout: Layout | None = None) -> int:
     try:
         job = read_job(arguments[0], layout.run)
         hosts = tuple(parse_host_word(word) for word in arguments[1:])
-        launcher = named(job.launcher.name).for_job(job)
+        launcher = launcher_of(job)
     except (JobError, ValueError) as error:
         print(f"hvdocker: {error}", file=sys.stderr)
         return 2
     assert isinstance(launcher, SpawnedLauncher)
-    run = LauncherRun(job, hosts, layout, None, len(hosts) == 1, int(os.environ.get(RESTART, "0")))
+    run = LauncherRun(job, hosts, layout, None, len(hosts) == 1, int(os.environ.get(variables.RESTART, "0")))
     become_subreaper()
     if launcher.restarts_ranks:
         from inside.spawner.elastic import ElasticSpawner
@@ -141,7 +142,7 @@ class Spawner:
         return True
 
     def _start(self, host: str, process: ProcessStart) -> None:
-        env = {RESTART: str(self._run.restart), **process.env}
+        env = {variables.RESTART: str(self._run.restart), **process.env}
         if link := self._links.get(host):
             link.send({**start_command(process), "env": env})
 

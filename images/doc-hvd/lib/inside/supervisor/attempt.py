@@ -1,6 +1,7 @@
 """One run of the launcher, and everything that reads its output: rank states, log
 rules, hang watch."""
 
+import re
 import shutil
 import subprocess
 import time
@@ -31,7 +32,8 @@ from inside.supervisor.record import Record
 # Ranks get the job's grace before they are killed; the launcher needs a little longer to report that.
 LAUNCHER_EXTRA_GRACE_S = 3.0
 PYTHON = "python"
-TRACEBACK_START = "Traceback (most recent call last):"
+# Frameworks may put the rank before it.
+TRACEBACK_START = re.compile(r"(?:\[rank\d+\]: )?Traceback \(most recent call last\):")
 NO_PROGRAM = "this image has no {}: {}"
 
 
@@ -153,7 +155,7 @@ class Attempt:
         self._watch.idle_timer.note_line(rank, line, now)
         if self._context.launcher.is_consequence(line):
             record.rank_states.note_consequence(rank)
-        elif line.startswith(TRACEBACK_START):
+        elif TRACEBACK_START.match(line):
             record.rank_states.note_exception(rank, now)
         if judge.match_line(rank, line, record.rank_states.host_of):
             record.stopped_by = judge.stopped_by
