@@ -32,8 +32,8 @@ cluster: engine images wheel ## Tests of the installed CLI against real hosts
 	@HVDOCKER_STRICT=1 HVDOCKER_BIN=$(CURDIR)/$(WHEEL_BIN)/hvdocker $(BIN)/python -m pytest $(SIDE_BY_SIDE) \
 		$(filter-out $(wildcard tests/cluster/test_training*.py),$(wildcard tests/cluster/test_*.py))
 
-training: engine images data wheel ## Real Horovod training on real hosts
-	@echo "training: Horovod and TensorFlow over two real hosts"
+training: engine images data wheel ## Real training on real hosts, with several launchers
+	@echo "training: real jobs over two real hosts"
 	@HVDOCKER_STRICT=1 HVDOCKER_BIN=$(CURDIR)/$(WHEEL_BIN)/hvdocker $(BIN)/python -m pytest $(SIDE_BY_SIDE) \
 		$(wildcard tests/cluster/test_training*.py)
 

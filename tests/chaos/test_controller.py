@@ -71,7 +71,7 @@ def test_controller_killed_at_each_step_of_a_join(training_trial: TrialFactory) 
         def two_run_and_one_is_new() -> None:
             change_inventory(t, hosts=every[:2])
             t.site.up()
-            t.site.run("train", "-d", "code/elastic_steps.py", "-np", "2", "--min-np", "1", "--", "never")
+            t.site.run("train", "-d", "code/elastic_horovod.py", "-np", "2", "--min-np", "1", "--", "never")
             await_step(t, 3, ranks=2)
             change_inventory(t, hosts=every)
 

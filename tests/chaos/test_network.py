@@ -86,7 +86,7 @@ def test_network_cut_one_way_for_good_in_training(training_trial: TrialFactory) 
 def test_network_cut_beneath_a_rank_that_talks(training_trial: TrialFactory) -> None:
     """It needs no other rank, and its sshd asks nobody while something is said."""
     with training_trial() as t:
-        process = t.start("train", "code/allreduce_steps.py", "--", "never", "1", "talk")
+        process = t.start("train", "code/steps_horovod.py", "--", "never", "1", "talk")
         assert process.stdout is not None
         assert any("and on and on" in line for line in iter(process.stdout.readline, ""))
         drop_packets(t.hosts[1], t.hosts[0].address)

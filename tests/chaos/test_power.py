@@ -74,7 +74,7 @@ def test_host_off_in_mid_training_with_restarts(training_trial: TrialFactory) ->
 def test_host_off_in_elastic_training(training_trial: TrialFactory) -> None:
     """The rest go on from the last commit; the host is used again when it is back."""
     with training_trial() as t:
-        process = start_watched(t, "elastic", "-np", "2", "--min-np", "1", script="elastic_steps.py")
+        process = start_watched(t, "elastic", "-np", "2", "--min-np", "1", kind="elastic")
         before = await_step(t, 3, ranks=2)
         power_off(t.hosts[1])
         with t.reaction():
@@ -98,7 +98,7 @@ def test_host_off_for_good_in_elastic_training(training_trial: TrialFactory) -> 
         t.site.down()
         change_inventory(t, hosts=every[:2])
         t.site.up()
-        process = start_watched(t, "replaced", "-np", "2", "--min-np", "1", script="elastic_steps.py")
+        process = start_watched(t, "replaced", "-np", "2", "--min-np", "1", kind="elastic")
         await_step(t, 3, ranks=2)
         power_off(t.hosts[1])
         alone = await_step(t, 3, ranks=1)

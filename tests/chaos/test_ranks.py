@@ -10,13 +10,14 @@ from tests.cluster.faults.jobs import (
     error_text,
     finish_job,
     open_gate,
+    train_words,
 )
 from tests.cluster.faults.trial import Trial
 
 
 def breaks(t: Trial, fault: str, code: int, *flags: str) -> str:
     """What is said last when rank 1 breaks in that way; nothing stays, and the next job runs."""
-    process = t.start("train", "code/allreduce_steps.py", *flags, "--", "never", "1", fault)
+    process = t.start(*train_words(t, *flags), "never", "1", fault)
     assert process.stdout is not None
     assert any(f"rank 1 breaks: {fault}" in line for line in iter(process.stdout.readline, ""))
     with t.reaction():
@@ -63,7 +64,7 @@ def test_rank_hanging(training_trial: TrialFactory) -> None:
 def test_rank_hanging_with_a_restart(training_trial: TrialFactory) -> None:
     with training_trial() as t:
         process = t.start(
-            "train", "code/allreduce_steps.py", "--hang-after", "8s", "--on-hang", "restart", "--restarts", "1",
+            "train", "code/steps_horovod.py", "--hang-after", "8s", "--on-hang", "restart", "--restarts", "1",
             "--", "freed", "1", "hang",
         )  # fmt: skip
         assert process.stdout is not None
@@ -80,7 +81,7 @@ def test_rank_hanging_with_a_restart(training_trial: TrialFactory) -> None:
 def test_host_that_fails_every_rank_of_an_elastic_job(training_trial: TrialFactory) -> None:
     """It is taken back twice, then no more; the others go on."""
     with training_trial() as t:
-        process = t.start("train", "code/elastic_steps.py", "-np", "2", "--min-np", "1", "--", "spared", "h2")
+        process = t.start("train", "code/elastic_horovod.py", "-np", "2", "--min-np", "1", "--", "spared", "h2")
         assert process.stdout is not None
         with t.reaction():
             assert any("h2 is dropped from the job" in line for line in iter(process.stdout.readline, ""))

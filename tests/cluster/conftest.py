@@ -11,9 +11,10 @@ from tests.cluster.cli import Cli
 from tests.cluster.faults.fixtures import row, training_trial, trial
 from tests.cluster.lab import Lab, LabHost
 from tests.cluster.lab_cluster import LabCluster
+from tests.cluster.launchers import LauncherCase, launcher, pytest_generate_tests
 from tests.cluster.training import training_cluster
 
-__all__ = ["row", "training_trial", "trial"]  # fixtures of the faults
+__all__ = ["launcher", "pytest_generate_tests", "row", "training_trial", "trial"]  # fixtures of launchers and faults
 
 LAB = pytest.StashKey[Lab]()
 LAB_TESTS = pytest.StashKey[set[str]]()
@@ -54,17 +55,17 @@ def cli(lab: Lab, tmp_path: Path) -> Iterator[Cli]:
 
 
 @pytest.fixture(scope="module")
-def desk(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cli]:
-    """The program with one home and one folder for all tests of a file, which share a cluster."""
+def desk(lab: Lab, tmp_path_factory: pytest.TempPathFactory, launcher: LauncherCase) -> Iterator[Cli]:
+    """The program with one home and one folder for all tests of a file and launcher, which share a cluster."""
     with _program(lab, tmp_path_factory.mktemp("desk")) as program:
         yield program
 
 
 @pytest.fixture(scope="module")
-def training(lab: Lab, desk: Cli) -> Iterator[LabCluster]:
-    """A cluster of two hosts with the TensorFlow image, shared by the tests of a file; scripts are in
+def training(lab: Lab, desk: Cli, launcher: LauncherCase) -> Iterator[LabCluster]:
+    """A cluster of two hosts that can train with the launcher, shared by the tests of a file; scripts are in
     code/."""
-    with training_cluster(lab, desk) as site:
+    with training_cluster(lab, desk, launcher=launcher) as site:
         yield site
 
 

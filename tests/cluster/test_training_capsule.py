@@ -10,17 +10,20 @@ import pytest
 from tests.cluster.cli import Cli
 from tests.cluster.lab import Lab
 from tests.cluster.lab_cluster import LabCluster
+from tests.cluster.launchers import LauncherCase
 from tests.cluster.training import training_cluster
 
 pytestmark = pytest.mark.training
+
+LAUNCHERS: tuple[str, ...] = ("each",)  # the others: tests/thorough
 
 FIRST = 'import os\nprint("first", os.environ["COLOUR"], flush=True)\n'
 SECOND = 'import os\nprint("second", os.environ["COLOUR"], flush=True)\n'
 
 
 @pytest.fixture(scope="module")
-def site(lab: Lab, desk: Cli) -> Iterator[LabCluster]:
-    with training_cluster(lab, desk) as made:
+def site(lab: Lab, desk: Cli, launcher: LauncherCase) -> Iterator[LabCluster]:
+    with training_cluster(lab, desk, launcher=launcher) as made:
         folder = made.folder / "code"
         git(folder, "init", "--quiet", "--initial-branch", "main")
         (folder / "say.py").write_text("print('committed')\n")

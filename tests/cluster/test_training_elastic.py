@@ -1,5 +1,5 @@
 """Elastic training: a host that dies costs the steps since the last commit, one that comes back is used
-again, and so is one that is new."""
+again, and so is one that is new. tests/thorough does the same with torchrun."""
 
 import re
 import shutil
@@ -14,22 +14,29 @@ from tests.cluster.host_snapshot import cluster_leftovers
 from tests.cluster.lab import Lab, LabHost
 from tests.cluster.lab.wait import until
 from tests.cluster.lab_cluster import LabCluster
-from tests.cluster.training import DATA, IMAGE, await_no_ranks, train_detached, wait_for_exit
+from tests.cluster.launchers import LauncherCase
+from tests.cluster.training import DATA, SCRIPTS, await_no_ranks, train_detached, wait_for_exit
 
 pytestmark = pytest.mark.training
 
 COMMIT = 5
 DEADLINE_S = 180.0
+# They take the same flags and print the same lines.
+SCRIPT_OF = {
+    "horovod": REPOSITORY / "examples" / "elastic" / "train.py",
+    "torch": SCRIPTS / "elastic_torch.py",
+}
 
 
 @pytest.fixture(scope="module")
-def elastic(lab: Lab, desk: Cli) -> Iterator[LabCluster]:
-    """Two hosts and a third that is not in the inventory yet; the example lies in code/."""
+def elastic(lab: Lab, desk: Cli, launcher: LauncherCase) -> Iterator[LabCluster]:
+    """Two hosts and a third that is not in the inventory yet; the script is code/train.py."""
     hosts = lab.fresh(3)
     for host in hosts:
         host.exec(f"rm -rf {DATA} && mkdir {DATA} && chmod 777 {DATA}")
-    site = LabCluster.write(lab, desk, hosts[:2], image=IMAGE, mounts=[f"{DATA}:/data:ro"])
-    shutil.copytree(REPOSITORY / "examples" / "elastic", site.folder / "code", ignore=shutil.ignore_patterns("*.npz"))
+    site = LabCluster.write(lab, desk, hosts[:2], mounts=[f"{DATA}:/data:ro"], **launcher.settings)
+    (site.folder / "code").mkdir()
+    shutil.copy(SCRIPT_OF[launcher.framework], site.folder / "code" / "train.py")
     write_digits(site.folder / "code" / "digits.npz")
     try:
         site.up()
@@ -99,12 +106,13 @@ def test_a_host_that_dies_costs_the_steps_since_the_last_commit_and_is_used_agai
     await_no_ranks(elastic)
 
 
-def test_a_new_host_of_the_inventory_joins_with_up(lab: Lab, elastic: LabCluster) -> None:
+def test_a_new_host_of_the_inventory_joins_with_up(lab: Lab, elastic: LabCluster, launcher: LauncherCase) -> None:
     hosts = lab.ensure(3)
     # It may have three, so it begins with the two that there are.
     job = begin(elastic, "-np", "1", "--max-np", "3", steps=1500)
     await_line(elastic, job, r"step \d+, loss .*, 2 ranks")
-    lab.write_inventory(elastic.inventory, hosts, cluster=elastic.cluster, image=IMAGE, mounts=[f"{DATA}:/data:ro"])
+    settings = {"mounts": [f"{DATA}:/data:ro"], **launcher.settings}
+    lab.write_inventory(elastic.inventory, hosts, cluster=elastic.cluster, **settings)
     elastic.run("up", elastic.inventory)
     assert "nothing to do" in elastic.up().out
     await_line(elastic, job, r"step \d+, loss .*, 3 ranks")

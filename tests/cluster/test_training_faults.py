@@ -19,7 +19,10 @@ from tests.cluster.training import await_no_ranks
 
 pytestmark = pytest.mark.training
 
+by_launcher = pytest.mark.parametrize("launcher", ["horovod", "torch"], indirect=True)
 
+
+@by_launcher
 def test_host_off_in_mid_training(training_trial: TrialFactory) -> None:
     with training_trial() as t:
         process = start_watched(t, "never")
@@ -30,10 +33,11 @@ def test_host_off_in_mid_training(training_trial: TrialFactory) -> None:
         await_no_ranks(t.site, t.hosts[:1])
 
 
+@by_launcher
 def test_rank_killed(training_trial: TrialFactory) -> None:
     with training_trial() as t:
         process = start_watched(t, "never")
-        t.hosts[1].exec(["kill", "-KILL", str(rank_pid(t.hosts[1]))])
+        t.hosts[1].exec(["kill", "-KILL", str(rank_pid(t, t.hosts[1]))])
         with t.reaction():
             said = error_text(t.wait_expecting(process, 100))
         assert said.startswith("h2: rank 1 was killed by SIGKILL")

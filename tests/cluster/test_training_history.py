@@ -10,10 +10,13 @@ import pytest
 
 from tests.cluster.lab import LabHost
 from tests.cluster.lab_cluster import LabCluster
+from tests.cluster.launchers import LauncherCase
 from tests.cluster.terminal import Terminal
 from tests.cluster.training import await_no_ranks, await_ranks, open_gate, train_detached, wait_for_exit
 
 pytestmark = pytest.mark.training
+
+LAUNCHERS: tuple[str, ...] = ("torch",)  # the others: tests/thorough
 
 
 @contextmanager
@@ -35,9 +38,9 @@ def at_home(site: LabCluster, job: str) -> Path:
 
 
 @pytest.fixture(scope="module")
-def ended(training: LabCluster) -> str:
+def ended(training: LabCluster, launcher: LauncherCase) -> str:
     """A job of which rank 1, on h2, failed with code 3."""
-    training.run("train", "code/gate.py", "--", "never", "1", "3", check=100)
+    training.run("train", *launcher.flags, "code/gate.py", "--", "never", "1", "3", check=100)
     return str(training.status()["jobs"][0]["job"])
 
 

@@ -1,10 +1,11 @@
-"""Two hosts train one model: real TensorFlow, real Horovod, one set of weights."""
+"""Two hosts train one model: real TensorFlow, with Horovod and with its own strategy, one set of weights."""
 
 from typing import Any
 
 import pytest
 
 from tests.cluster.lab_cluster import LabCluster
+from tests.cluster.rank_checks import assert_ranks
 from tests.cluster.training import await_no_ranks, rank_reports
 
 pytestmark = pytest.mark.training
@@ -41,3 +42,18 @@ def test_without_the_broadcast_the_weights_differ(training: LabCluster) -> None:
     ranks = rank_reports(training.run("train", "code/weights.py", "-np", "2", "--env", "BROADCAST=0").out)
     assert [rank["address"] for rank in ranks] == [host.address for host in training.hosts]
     assert len({rank["weights"] for rank in ranks}) == 2
+
+
+def test_tuning_flags_are_passed_on(training: LabCluster) -> None:
+    ranks = rank_reports(training.run("train", "code/report_environment.py", "--fusion-threshold-mb", "32").out)
+    assert [rank["environment"]["HOROVOD_FUSION_THRESHOLD"] for rank in ranks] == [str(32 << 20)] * 2
+    assert [rank["environment"]["TF_USE_LEGACY_KERAS"] for rank in ranks] == ["1", "1"]
+
+
+@pytest.mark.parametrize(("flags", "hashes"), [((), 1), (("--alone",), 2)], ids=["together", "alone"])
+def test_tensorflows_own_strategy_trains_one_model(training: LabCluster, flags: tuple[str, ...], hashes: int) -> None:
+    words = ("train", "code/weights_tensorflow.py", "--launcher", "tensorflow", "--", *flags)
+    ranks = rank_reports(training.run(*words).out)
+    assert_ranks(ranks, training.hosts, hashes)
+    assert all(rank["losses"][-1] < rank["losses"][0] for rank in ranks)
+    await_no_ranks(training)

@@ -9,6 +9,7 @@ import pytest
 from tests.cluster.lab import LabHost
 from tests.cluster.lab.wait import LabError, until
 from tests.cluster.lab_cluster import LabCluster
+from tests.cluster.launchers import LauncherCase
 from tests.cluster.training import (
     DEADLINE_S,
     await_no_ranks,
@@ -20,6 +21,8 @@ from tests.cluster.training import (
 )
 
 pytestmark = pytest.mark.training
+
+LAUNCHERS: tuple[str, ...] = ("torch",)  # the others: tests/thorough
 
 TOKEN = "hvs.Q7x-blue/whale+71"
 CERT = "-----BEGIN THING-----\nTm8gcGVlcGluZyE9PQ71\nab\n-----END THING-----\n"
@@ -119,9 +122,9 @@ def test_both_ranks_have_them_and_nobody_else_sees_them(training: LabCluster) ->
     assert [name for name, text in texts.items() if TOKEN in text or "Tm8gcGVlcGlu" in text] == []
 
 
-def test_however_a_job_ends_its_secrets_go(training: LabCluster) -> None:
+def test_however_a_job_ends_its_secrets_go(training: LabCluster, launcher: LauncherCase) -> None:
     begin(training)
-    failing = ("train", *SECRETS, "code/leak_secrets.py", "--", "never", "1", "3")
+    failing = ("train", *launcher.flags, *SECRETS, "code/leak_secrets.py", "--", "never", "1", "3")
     assert TOKEN not in training.run(*failing, check=100, env={"TOKEN": TOKEN}).err
     assert hosts_hold_nothing(training)
 

@@ -1,4 +1,4 @@
-"""A cluster that can train: hosts with the TensorFlow image, and helpers to start and inspect jobs on it."""
+"""A cluster that can train, and helpers to start and inspect jobs on it."""
 
 import json
 import shutil
@@ -14,9 +14,10 @@ from tests.cluster.host_snapshot import cluster_leftovers
 from tests.cluster.lab import Lab, LabHost
 from tests.cluster.lab.wait import LabError, until
 from tests.cluster.lab_cluster import LabCluster
+from tests.cluster.launchers import HOROVOD, LauncherCase
 
 SCRIPTS = Path(__file__).with_name("scripts")
-IMAGE = "doc-hvd:cpu"
+IMAGE = HOROVOD.image
 DATA = "/srv/lab-data"
 DEADLINE_S = 90.0
 
@@ -29,15 +30,16 @@ def training_cluster(
     gpus: int = 0,
     asked: Sequence[str] = (),
     count: int = 2,
+    launcher: LauncherCase = HOROVOD,
     **extra: Any,
 ) -> Iterator[LabCluster]:
-    """Bring up a cluster with the training image; `down` and a check for leftovers follow.
+    """Bring up a cluster that can train with the launcher; `down` and a check for leftovers follow.
 
     `gpus` is the number of stand-in GPUs of each host, `asked` are flags of `up`, `extra` goes to the
     inventory."""
     hosts = lab.fresh(count)
     with stand_in_gpus(hosts, gpus) if gpus else nullcontext():
-        yield from _training_cluster_on(lab, desk, hosts, mounts, asked, extra)
+        yield from _training_cluster_on(lab, desk, hosts, launcher, asked, {**extra, "mounts": mounts})
 
 
 @contextmanager
@@ -65,20 +67,22 @@ def _training_cluster_on(
     lab: Lab,
     desk: Cli,
     hosts: list[LabHost],
-    mounts: Sequence[str],
+    launcher: LauncherCase,
     asked: Sequence[str],
     extra: Mapping[str, Any],
 ) -> Iterator[LabCluster]:
     for host in hosts:
         host.exec(f"rm -rf {DATA} && mkdir {DATA} && echo of {host.name} > {DATA}/whose.txt && chmod 777 {DATA}")
     settings: dict[str, Any] = {
-        "mounts": [f"{DATA}:/data:ro", *mounts],
         "memory": "2GB",
         "env": {"FROM_INVENTORY": "a b$c;d"},
+        **launcher.settings,
         **extra,
+        "mounts": [f"{DATA}:/data:ro", *extra["mounts"]],
     }
-    site = LabCluster.write(lab, desk, hosts, image=IMAGE, **settings)
+    site = LabCluster.write(lab, desk, hosts, **settings)
     shutil.copytree(SCRIPTS, site.folder / "code")
+    launcher.write_requirements(site.folder / "code")
     try:
         site.run("up", site.inventory, *asked)
         yield site

@@ -17,6 +17,7 @@ from tests.cluster.cli import Cli
 from tests.cluster.lab import Lab, LabHost
 from tests.cluster.lab.wait import until
 from tests.cluster.lab_cluster import LabCluster
+from tests.cluster.launchers import LauncherCase
 from tests.cluster.training import DEADLINE_S, open_gate, train_detached, training_cluster, wait_for_exit
 
 ROUNDS = 20
@@ -25,9 +26,9 @@ BOB = TicketText("b0b", "bob", "desk", "bob", "train", "lab", wish="1 slot")
 
 
 @pytest.fixture(scope="module")
-def site(lab: Lab, desk: Cli) -> Iterator[LabCluster]:
+def site(lab: Lab, desk: Cli, launcher: LauncherCase) -> Iterator[LabCluster]:
     """Two hosts with a GPU each, which stands in for hardware."""
-    with training_cluster(lab, desk, gpus=1) as site:
+    with training_cluster(lab, desk, gpus=1, launcher=launcher) as site:
         yield site
 
 
@@ -104,6 +105,7 @@ def fall_silent(host: LabHost, ticket: str) -> None:
     host.exec(["touch", "-c", "-d", "75 seconds ago", ticket])
 
 
+@pytest.mark.parametrize("launcher", ["horovod", "torch", "each"], indirect=True, scope="module")
 def test_first_come_first_served_without_the_dead(site: LabCluster, tmp_path: Path) -> None:
     holder = train_detached(site, "-H", "h1:1", "code/gate.py", "--", "hold")
     kim = queue_up(site, "kim", "kims")

@@ -7,6 +7,7 @@ import pytest
 
 from tests.cluster.faults.kill_controller import StepKind, step_kind
 from tests.cluster.faults.matrix import FaultRow, Outcome, fault_rows, outcome_table
+from tests.cluster.scheduling import PerFileScheduling
 
 ROOT = Path(__file__).parents[2]
 CLUSTER = ROOT / "tests" / "cluster"
@@ -67,3 +68,11 @@ def test_steps_of_one_kind_are_known_in_the_plan_and_in_the_progress() -> None:
     assert planned == begun == StepKind("containers", False, "create hvdocker-lab-gate-* from doc-hvd:base, port *")
     assert step_kind("files      this machine make a client key") == StepKind("files", True, "make a client key")
     assert step_kind("") is None
+
+
+def test_faults_of_one_launcher_run_in_one_process() -> None:
+    scheduling = PerFileScheduling.__new__(PerFileScheduling)
+    faults = [scheduling._split_scope(f"tests/chaos/test_launchers.py::test_{name}[torch]") for name in ("one", "two")]
+    assert faults[0] == faults[1] != scheduling._split_scope("tests/chaos/test_launchers.py::test_one[each]")
+    single = [scheduling._split_scope(f"tests/chaos/test_power.py::test_{name}") for name in ("one", "two")]
+    assert single[0] != single[1]

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from tests.cluster.faults.matrix import FaultRow, fault_rows
 from tests.cluster.faults.report import REACTION_PROPERTY
 from tests.cluster.faults.trial import Trial
 from tests.cluster.lab import Lab
+from tests.cluster.launchers import LauncherCase
 
 TrialFactory = Callable[..., AbstractContextManager[Trial]]
 
@@ -28,8 +30,10 @@ def trial(lab: Lab, cli: Cli, row: FaultRow, record_property: Callable[[str, obj
 
 
 @pytest.fixture
-def training_trial(lab: Lab, cli: Cli, row: FaultRow, record_property: Callable[[str, object], None]) -> TrialFactory:
-    return _recording(trials.training_trial, lab, cli, row, record_property)
+def training_trial(
+    lab: Lab, cli: Cli, row: FaultRow, record_property: Callable[[str, object], None], launcher: LauncherCase
+) -> TrialFactory:
+    return _recording(partial(trials.training_trial, launcher=launcher), lab, cli, row, record_property)
 
 
 def _recording(

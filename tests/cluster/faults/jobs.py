@@ -5,6 +5,7 @@ A gate is a file in /data that a script waits for."""
 import json
 import re
 import subprocess
+from pathlib import PurePath
 from typing import Any
 
 from tests.cluster.faults.trial import DEADLINE_S, Trial
@@ -14,19 +15,22 @@ from tests.cluster.training import DATA, await_no_ranks, workers_run
 
 # If hosts cannot reach each other, the server's side of a login outlives its rank.
 CUT_OFF_S = 60.0
-ALLREDUCE_STEPS = "train/allreduce_steps.py"
-ELASTIC_STEPS = "train/elastic_steps.py"
 
 
-def start_watched(trial: Trial, gate: str, *flags: str, script: str = "allreduce_steps.py") -> "subprocess.Popen[str]":
+def train_words(trial: Trial, *flags: str, kind: str = "steps") -> tuple[str, ...]:
+    """Return the command that trains with the script of that kind; arguments for the script may follow."""
+    return ("train", trial.launcher.script(kind), *trial.launcher.flags, *flags, "--")
+
+
+def start_watched(trial: Trial, gate: str, *flags: str, kind: str = "steps") -> "subprocess.Popen[str]":
     """Start a `train` that follows its job; return when the job has done a few steps."""
-    process = trial.start("train", f"code/{script}", *flags, "--", gate)
+    process = trial.start(*train_words(trial, *flags, kind=kind), gate)
     await_step(trial, 3)
     return process
 
 
 def start_detached(trial: Trial, gate: str) -> str:
-    job = trial.site.run("train", "-d", "code/allreduce_steps.py", "--", gate).out.strip()
+    job = trial.site.run(*train_words(trial, "-d"), gate).out.strip()
     await_step(trial, 3)
     return job
 
@@ -55,19 +59,21 @@ def await_progress(trial: Trial, ranks: int | None = None) -> int:
 
 
 def open_gate(trial: Trial, gate: str) -> None:
-    """Create the gate file on the head only: the scripts share its state by allreduce."""
-    trial.hosts[0].exec(["touch", f"{DATA}/{gate}"])
+    """Create the gate file on the head, where scripts share its state by allreduce; otherwise on all hosts."""
+    for host in trial.hosts[:1] if trial.launcher.is_collective else trial.hosts:
+        host.exec(["touch", f"{DATA}/{gate}"])
 
 
-def rank_pid(host: LabHost, script: str = ALLREDUCE_STEPS) -> int:
-    """Return the host's process id of a rank that runs the script."""
-    found = until(lambda: host.attempt(["pgrep", "-f", f"python.*{script}"])[1].split() or None, "a rank", 60)
+def rank_pid(trial: Trial, host: LabHost, kind: str = "steps") -> int:
+    """Return the host's process id of a rank that runs the script of that kind."""
+    words = ["pgrep", "-f", f"python.*train/{PurePath(trial.launcher.script(kind)).name}"]
+    found = until(lambda: host.attempt(words)[1].split() or None, "a rank", 60)
     return int(found[0])
 
 
 def job_starts(out: str) -> list[tuple[int, int]]:
     """Return, for every start of the job as rank 0 printed it, its first step and its number of ranks."""
-    found = re.findall(r"^0@h1 +│ begins at step (\d+) of (\d+) ranks$", out, re.MULTILINE)
+    found = re.findall(r"^0@h\d +│ begins at step (\d+) of (\d+) ranks$", out, re.MULTILINE)
     return [(int(step), int(ranks)) for step, ranks in found]
 
 

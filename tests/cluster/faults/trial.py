@@ -20,7 +20,8 @@ from tests.cluster.host_snapshot import cluster_leftovers
 from tests.cluster.lab import Lab, LabHost
 from tests.cluster.lab.wait import LabError, until
 from tests.cluster.lab_cluster import SMALL_IMAGE, LabCluster
-from tests.cluster.training import DATA, IMAGE, SCRIPTS
+from tests.cluster.launchers import HOROVOD, LauncherCase
+from tests.cluster.training import DATA, SCRIPTS
 
 # Every fault has to be reported within this time, even on a busy machine.
 DEADLINE_S = 180.0
@@ -37,6 +38,7 @@ class Trial:
     site: LabCluster
     row: FaultRow
     seconds: float | None = None
+    launcher: LauncherCase = HOROVOD
 
     @property
     def hosts(self) -> list[LabHost]:
@@ -80,19 +82,22 @@ def small_trial(lab: Lab, cli: Cli, row: FaultRow, count: int = 2) -> Iterator[T
 
 
 @contextmanager
-def training_trial(lab: Lab, cli: Cli, row: FaultRow, count: int = 2, **settings: Any) -> Iterator[Trial]:
+def training_trial(
+    lab: Lab, cli: Cli, row: FaultRow, count: int = 2, launcher: LauncherCase = HOROVOD, **settings: Any
+) -> Iterator[Trial]:
     """Yield a trial with a cluster that is up and can train; scripts are in code/, gates in DATA on the
     hosts."""
     hosts = lab.fresh(count)
     for host in hosts:
-        host.load(IMAGE)
+        host.load(launcher.image)
         host.exec(f"rm -rf {DATA} && mkdir -m 777 {DATA}")
-    settings = {"image": IMAGE, "mounts": [f"{DATA}:/data:ro"], "memory": "2GB", **settings}
+    settings = {**launcher.settings, "mounts": [f"{DATA}:/data:ro"], "memory": "2GB", **settings}
     site = LabCluster.write(lab, cli, hosts, **settings)
     shutil.copytree(SCRIPTS, site.folder / "code")
+    launcher.write_requirements(site.folder / "code")
     site.up()
     try:
-        with _with_final_checks(Trial(site, row)) as trial:
+        with _with_final_checks(Trial(site, row, launcher=launcher)) as trial:
             yield trial
     finally:
         for host in hosts:

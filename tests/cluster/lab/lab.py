@@ -4,7 +4,7 @@ Labels on this machine's engine are the source of truth; the folder `.lab/` has 
 """
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -152,13 +152,24 @@ class Lab:
         ]
         return sorted(found, key=lambda host: int(host.address.rsplit(".", 1)[1]))
 
-    def write_inventory(self, path: Path, hosts: Sequence[LabHost], user: str = "trainer", **extra: Any) -> Path:
-        """Write an inventory of these hosts; extra keys go to its top level."""
+    def write_inventory(
+        self,
+        path: Path,
+        hosts: Sequence[LabHost],
+        user: str = "trainer",
+        host_slots: Mapping[str, int] | None = None,
+        **extra: Any,
+    ) -> Path:
+        """Write an inventory of these hosts; extra keys go to its top level. `host_slots` are slots by name."""
+        slots = host_slots or {}
         inventory = {
             "cluster": "lab",
             "ssh": {"user": user, "key": str(self.state.key)},
             **extra,
-            "hosts": [{"host": host.address, "name": host.name} for host in hosts],
+            "hosts": [
+                {"host": host.address, "name": host.name, **({"slots": slots[host.name]} if host.name in slots else {})}
+                for host in hosts
+            ],
         }
         path.write_text(yaml.safe_dump(inventory, sort_keys=False))
         return path

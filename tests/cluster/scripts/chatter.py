@@ -14,4 +14,4 @@ for number in count():
     time.sleep(0.1)
 print("\rthe final state", flush=True)
 for number in range(int(sys.argv[2])):
-    print(f"line {number} of {os.environ['HOROVOD_RANK']}")
+    print(f"line {number} of {os.environ['HVDOCKER_RANK']}")

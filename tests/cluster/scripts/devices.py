@@ -7,8 +7,8 @@ import time
 from pathlib import Path
 
 told = {
-    "rank": int(os.environ["HOROVOD_RANK"]),
-    "local": int(os.environ["HOROVOD_LOCAL_RANK"]),
+    "rank": int(os.environ["HVDOCKER_RANK"]),
+    "local": int(os.environ["HVDOCKER_LOCAL_RANK"]),
     "host": os.environ["HVDOCKER_HOST"],
     "sees": os.environ.get("CUDA_VISIBLE_DEVICES"),
     "container": os.environ.get("NVIDIA_VISIBLE_DEVICES"),

@@ -6,11 +6,11 @@ import sys
 from pathlib import Path
 
 failing, code, *words = sys.argv[1:]
-rank, restart = os.environ["HOROVOD_RANK"], int(os.environ["HVDOCKER_RESTART"])
+rank, restart = os.environ["HVDOCKER_RANK"], int(os.environ["HVDOCKER_RESTART"])
 kept = Path(os.environ["HVDOCKER_OUTPUT_DIR"]) / f"kept-{rank}.txt"
 before = kept.read_text() if kept.exists() else "nothing"
 kept.write_text(f"run {restart}")
-print(f"run {restart} of rank {rank} of {os.environ['HOROVOD_SIZE']}: kept {before}", flush=True)
+print(f"run {restart} of rank {rank} of {os.environ['HVDOCKER_SIZE']}: kept {before}", flush=True)
 if rank == failing and restart == 0:
     print(*words, flush=True)
     sys.exit(int(code))

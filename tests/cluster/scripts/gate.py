@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 name, *fails = sys.argv[1:]
-rank = os.environ["HOROVOD_RANK"]
+rank = os.environ["HVDOCKER_RANK"]
 if fails and fails[0] == rank:
     print("first words", flush=True)
     print("last words before the end", file=sys.stderr, flush=True)

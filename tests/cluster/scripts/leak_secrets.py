@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 gate, *fails = sys.argv[1:]
-rank = os.environ["HOROVOD_RANK"]
+rank = os.environ["HVDOCKER_RANK"]
 folder = Path(os.environ["HVDOCKER_SECRETS"])
 told = {}
 for path in sorted(folder.iterdir()):

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-rank = os.environ["HOROVOD_RANK"]
+rank = os.environ["HVDOCKER_RANK"]
 out = Path(os.environ["HVDOCKER_OUTPUT_DIR"])
 (out / "equal.txt").write_text("the same everywhere\n")
 (out / "differs.txt").write_text(f"by rank {rank}\n")

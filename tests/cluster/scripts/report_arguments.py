@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-rank = os.environ["HOROVOD_RANK"]
+rank = os.environ["HVDOCKER_RANK"]
 out = Path(os.environ["HVDOCKER_OUTPUT_DIR"])
 told = {
     "arguments": sys.argv[1:],

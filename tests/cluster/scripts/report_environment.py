@@ -7,8 +7,8 @@ from pathlib import Path
 
 data = Path("/data")
 told = {
-    "rank": int(os.environ["HOROVOD_RANK"]),
-    "size": int(os.environ["HOROVOD_SIZE"]),
+    "rank": int(os.environ["HVDOCKER_RANK"]),
+    "size": int(os.environ["HVDOCKER_SIZE"]),
     "address": os.environ["HVDOCKER_ADDRESS"],
     "arguments": sys.argv[1:],
     "environment": dict(os.environ),

@@ -4,7 +4,7 @@ import os
 import sys
 from pathlib import Path
 
-rank = os.environ["HOROVOD_RANK"]
+rank = os.environ["HVDOCKER_RANK"]
 word = sys.argv[1]
 Path("checkpoints").mkdir(exist_ok=True)
 Path(f"checkpoints/{word}-{rank}.h5").write_text(f"weights of rank {rank}")

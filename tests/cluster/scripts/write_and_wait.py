@@ -10,7 +10,7 @@ import sys
 import time
 from pathlib import Path
 
-rank, out = os.environ["HOROVOD_RANK"], Path(os.environ["HVDOCKER_OUTPUT_DIR"])
+rank, out = os.environ["HVDOCKER_RANK"], Path(os.environ["HVDOCKER_OUTPUT_DIR"])
 
 
 def leave(*_: object) -> None:

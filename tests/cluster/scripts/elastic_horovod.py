@@ -1,7 +1,7 @@
 """Repeats allreduce steps with Horovod Elastic until the file named by the first argument exists in /data.
 Rank 0 saves the number of steps and of ranks; each start prints the step at which it begins.
 
-`elastic_steps.py GATE HOST`: on that host every rank fails in its first step."""
+`elastic_horovod.py GATE HOST`: on that host every rank fails in its first step."""
 
 import json
 import os

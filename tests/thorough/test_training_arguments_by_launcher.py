@@ -1,0 +1,5 @@
+"""Arguments, environment, mounts and code, with the launchers that `make test` does not try."""
+
+from tests.cluster.test_training_arguments import *  # noqa: F403 - its tests and fixtures are collected here too
+
+LAUNCHERS = ("torch", "each")

@@ -1,0 +1,5 @@
+"""Secrets, with the launchers that `make test` does not try."""
+
+from tests.cluster.test_training_secrets import *  # noqa: F403 - its tests and fixtures are collected here too
+
+LAUNCHERS = ("horovod", "each")
