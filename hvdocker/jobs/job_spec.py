@@ -17,7 +17,7 @@ class JobSpec:
     """Everything that defines a job. `job` and `cluster` are the names of the job and its cluster. `placement` has its
     hosts and slots, `addresses` the training address of each host. `port` is the SSH port of the workers, `master_port`
     the first of the ports that the ranks use. `launcher` says how the ranks are started, `launcher_preview` are words
-    that show this to the user, and `launcher_reason` says what chose it. `np` is the number of ranks, 0 if there are as
+    that show this to the user. `np` is the number of ranks, 0 if there are as
     many as slots. `command` is what each rank runs, in the folder `workdir` of its container. `code_hash` identifies
     the state of the code. `env` has the variables of `env:` in the inventory and of `--env`; `env_from_caller` names
     those whose values came from the caller's environment. `secrets` says where to read each secret, `resilience` what
@@ -38,7 +38,6 @@ class JobSpec:
     resilience: Resilience = field(default_factory=Resilience)
     script: str = ""
     launcher_preview: tuple[str, ...] = ()
-    launcher_reason: str = ""
     master_port: int = MASTER_PORT
     np: int = 0
 
@@ -46,8 +45,8 @@ class JobSpec:
     def launcher_choice(self) -> str:
         """The name of the launcher and what chose it, for the plan. Empty if nothing did, so that the default
         applies."""
-        has_reason = self.launcher_reason not in ("", BY_DEFAULT)
-        return f"{self.launcher.name} ({self.launcher_reason})" if has_reason else ""
+        has_reason = self.launcher.reason not in ("", BY_DEFAULT)
+        return f"{self.launcher.name} ({self.launcher.reason})" if has_reason else ""
 
     def for_host(self, host: str) -> str:
         """Return the text of the job.json that the rank wrapper and the supervisor read on `host`, a host of the

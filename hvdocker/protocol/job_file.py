@@ -46,10 +46,15 @@ def parse_job_host(value: Mapping[str, Any]) -> JobHost:  # Any: JSON
 
 @dataclass(frozen=True)
 class JobLauncher:
-    """The launcher of a job, which starts its ranks: its name, and options that only this launcher understands."""
+    """The launcher of a job, which starts its ranks: its name, and options that only this launcher understands.
+    `reason` says what chose it, such as a flag; it is only shown, never acted upon."""
 
     name: str
     options: Mapping[str, Any] = field(default_factory=dict)  # Any: JSON
+    reason: str = ""
+
+    def as_json(self) -> dict[str, object]:
+        return {"name": self.name, "options": dict(self.options), "reason": self.reason}
 
 
 @dataclass(frozen=True)
@@ -112,7 +117,7 @@ class Job:
             "command": list(self.command),
             "workdir": self.workdir,
             "env": dict(self.env),
-            "launcher": {"name": self.launcher.name, "options": dict(self.launcher.options)},
+            "launcher": self.launcher.as_json(),
             "grace_s": self.grace_s,
             "code_hash": self.code_hash,
             "endurance": self.resilience.as_json(),
@@ -149,7 +154,7 @@ def _parse(data: Mapping[str, Any]) -> Job:  # Any: JSON
         hosts=hosts,
         command=tuple(data["command"]),
         workdir=data["workdir"],
-        launcher=JobLauncher(str(launcher["name"]), dict(launcher.get("options", {}))),
+        launcher=JobLauncher(str(launcher["name"]), dict(launcher.get("options", {})), str(launcher.get("reason", ""))),
         env={key: str(value) for key, value in data.get("env", {}).items()},
         np=int(data.get("np", 0)) or sum(job_host.slots for job_host in hosts),
         port=int(data.get("port", 0)),

@@ -161,6 +161,8 @@ class RecordContent:
     hang: Hang | None
     output_lines: int
     versions: Mapping[str, str]
+    launcher: str = ""
+    launcher_reason: str = ""
 
     def as_json(self) -> Mapping[str, object]:
         last = self.attempts[-1] if self.attempts else None
@@ -169,6 +171,8 @@ class RecordContent:
             "cluster": self.cluster,
             "state": self.state,
             "code": EXIT_CODES.get(self.state),
+            "launcher": self.launcher,
+            "launcher_reason": self.launcher_reason,
             "launcher_code": last.launcher_code if last else None,
             "started": self.started,
             "finished": self.finished,
@@ -196,7 +200,8 @@ class JobRecord:
     are those of the last attempt (run of the launcher). `dropped_by_rule` are the lines because of which a
     log rule dropped their hosts, `dropped_hosts` are hosts whose ranks kept failing. `stopped_by_rule` is the line that
     forbade further restarts. `versions` maps installed packages, and `python`, to their versions. `output_lines` counts
-    the lines that the launcher wrote in attempts that are over; 0 if an older image did not count them."""
+    the lines that the launcher wrote in attempts that are over; 0 if an older image did not count them. `launcher` is
+    the name of the launcher, and `launcher_reason` says what chose it."""
 
     job: str
     state: str
@@ -214,6 +219,8 @@ class JobRecord:
     hang: Hang | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
     output_lines: int = 0
+    launcher: str = ""
+    launcher_reason: str = ""
 
     @property
     def seconds(self) -> float:
@@ -242,6 +249,8 @@ class JobRecord:
                 hang=Hang.read(hang) if hang else None,
                 versions={str(name): str(one) for name, one in mapping(value.get("versions")).items()},
                 output_lines=integer(value.get("output_lines")) or 0,
+                launcher=str(value.get("launcher") or ""),
+                launcher_reason=str(value.get("launcher_reason") or ""),
             )
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return None

@@ -17,13 +17,14 @@ from hvdocker.jobs.capsule.capsule import CapsuleFiles
 from hvdocker.jobs.job_spec import JobSpec
 from hvdocker.jobs.secrets.plan import steps_after_kill, steps_for_ended_jobs
 from hvdocker.launchers.choose import LauncherChoice
-from hvdocker.launchers.launcher import LaunchRequest
+from hvdocker.launchers.launcher import Launcher, LaunchRequest
 from hvdocker.observe.cluster_image import with_image_of_workers
 from hvdocker.observe.state import ClusterState
 from hvdocker.placement.host_plan import HostPlan
 from hvdocker.placement.link_speeds import read_link_speeds
 from hvdocker.placement.offers import offers_to_job
 from hvdocker.placement.strategies import explain, request_as_placed
+from hvdocker.placement.strategies.explain import Explanation
 from hvdocker.plan.plan import Plan, plan_of
 from hvdocker.protocol.job_file import JobLauncher
 from hvdocker.protocol.placement import Placement
@@ -100,19 +101,16 @@ def decide(
     located = replace(located, inventory=with_image_of_workers(located.inventory, state))
     inventory = located.inventory
     choice = launcher_of_job(inventory, request, state)
-    launcher = choice.launcher
-    check_launcher(launcher, request, inputs.resilience)
+    check_launcher(choice.launcher, request, inputs.resilience)
     choose = partial(choose_slots, env, located, inputs, relaunch=relaunch)
     placement = queue.place_unless_others_wait(choose, state, waiting)
-    (note_waiting_ranks if launcher.is_pool else note_fewer_ranks)(env, request.np or 0, placement.np)
+    note_ranks = note_waiting_ranks if choice.launcher.is_pool else note_fewer_ranks
+    note_ranks(env, request.np or 0, placement.np)
     placed = host_plans_for(inventory, state, relaunch)
     if viewer.explained and relaunch is None:
-        offers = offers_to_job(inventory, state, placed)
-        asked = slot_request_for(inventory, request, placed)
-        wanted = as_pool(replace(asked, elastic=inputs.resilience.elastic), launcher)
-        viewer.explained(explain(request_as_placed(wanted, placement), offers, read_link_speeds(located)))
+        viewer.explained(_explanation(located, state, placed, inputs, placement, choice.launcher))
     used = {name: placed[name] for name in placement.hosts}
-    raise_all("some hosts are not fit", fitness_problems(inventory, used, launcher.takes_ipv6))
+    raise_all("some hosts are not fit", fitness_problems(inventory, used, choice.launcher.takes_ipv6))
     refuse_other_format(inventory, state, placement.hosts)
     workers_plan = plan_workers(session, inventory, state, placed, placement.hosts, inputs.requirements, env.maker())
     for running in state.running_jobs():
@@ -126,22 +124,50 @@ def decide(
     port = _master_port(session, state, placement, inventory.is_local)
     decided = _JobPlan(placed, placement, choice, port, relaunch)
     job = _job(env, located, inputs, decided, context.tree.hash)
-    image = worker_image(inventory, state, placement.head, workers_plan)
-    tidying = steps_for_ended_jobs(placed, state)
     capsule_inputs = CapsuleInputs(located, session, state, workers_plan)
     capsule = make_capsule(env, capsule_inputs, inputs, context.tree, job)
+    image = worker_image(inventory, state, placement.head, workers_plan)
+    tidying = steps_for_ended_jobs(placed, state)
     job_plan = plan_train(
         inventory, placed, env.maker(), job, str(work.source), image, request.checksum, tidying, capsule
     )
     whole = replace(job_plan, stages=(*workers_plan.stages, *job_plan.stages))
     viewer.plan(whole)
-    cleanup = plan_of("train", inventory.cluster, ("secrets", steps_after_kill(inventory, placed, job)))
-    folders = {name: f"{placed[name].folder}/jobs/{job.job}" for name in placement.hosts}
+    return Decision(
+        report=TrainReport(job.job, placement, whole, state.hosts, np=job.np),
+        job=job,
+        folders={name: f"{placed[name].folder}/jobs/{job.job}" for name in placement.hosts},
+        workers=_workers_with_ranks(decided, inputs),
+        workers_plan=workers_plan,
+        job_plan=job_plan,
+        context=context,
+        cleanup=plan_of("train", inventory.cluster, ("secrets", steps_after_kill(inventory, placed, job))),
+        capsule=capsule,
+    )
+
+
+def _explanation(
+    located: Located,
+    state: ClusterState,
+    placed: Mapping[str, HostPlan],
+    inputs: JobInputs,
+    placement: Placement,
+    launcher: Launcher,
+) -> Explanation:
+    """Return what `--explain` shows: `placement` beside the other placements of the same size. `placed` has the host
+    plans by host."""
+    offers = offers_to_job(located.inventory, state, placed)
+    asked = slot_request_for(located.inventory, inputs.request, placed)
+    wanted = as_pool(replace(asked, elastic=inputs.resilience.elastic), launcher)
+    return explain(request_as_placed(wanted, placement), offers, read_link_speeds(located))
+
+
+def _workers_with_ranks(decided: _JobPlan, inputs: JobInputs) -> dict[str, str]:
+    """Return the name of the worker on each host that may have ranks, but not on the head: its ranks run in the
+    master."""
     # An elastic job may have ranks on every host of the cluster.
-    may_have_ranks = placed if inputs.resilience.elastic else placement.hosts
-    workers = {name: placed[name].worker_name for name in may_have_ranks if name != placement.head}
-    report = TrainReport(job.job, placement, whole, state.hosts, np=job.np)
-    return Decision(report, job, folders, workers, workers_plan, job_plan, context, cleanup, capsule)
+    hosts = decided.placed if inputs.resilience.elastic else decided.placement.hosts
+    return {name: decided.placed[name].worker_name for name in hosts if name != decided.placement.head}
 
 
 def _read_code(work: UserCommand, checksum: bool) -> Tree:
@@ -189,9 +215,8 @@ def _job(env: Env, located: Located, inputs: JobInputs, decided: _JobPlan, code_
         addresses=asked.addresses,
         port=asked.port,
         command=work.command,
-        launcher=JobLauncher(launcher.name, launcher.options(asked)),
+        launcher=JobLauncher(launcher.name, launcher.options(asked), decided.choice.reason),
         launcher_preview=launcher.preview(asked),
-        launcher_reason=decided.choice.reason,
         master_port=decided.master_port,
         np=asked.np,
         workdir=names.CODE_MOUNT,

@@ -81,7 +81,7 @@ def make_capsule(env: Env, scene: CapsuleInputs, inputs: JobInputsLike, tree: Tr
         launcher=job.launcher_preview,
         launcher_name=job.launcher.name,
         launcher_options=job.launcher.options,
-        launcher_reason=job.launcher_reason,
+        launcher_reason=job.launcher.reason,
         ranks=job.np if job.np != job.placement.np else 0,
         workdir=job.workdir,
         placement=job.placement,

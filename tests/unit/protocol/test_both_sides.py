@@ -40,7 +40,7 @@ SPEC = JobSpec(
     addresses={"a": "10.0.0.11", "b": "10.0.0.12"},
     port=12345,
     command=("python", "train.py"),
-    launcher=JobLauncher("torchrun", {"flags": ["--tee"], "max_restarts": 3}),
+    launcher=JobLauncher("torchrun", {"flags": ["--tee"], "max_restarts": 3}, "--launcher"),
     workdir="/train",
     env={"A": "1"},
     code_hash="c0de",
@@ -56,7 +56,7 @@ JOB = Job(
     hosts=(A, B),
     command=("python", "train.py"),
     workdir="/train",
-    launcher=JobLauncher("torchrun", {"flags": ["--tee"], "max_restarts": 3}),
+    launcher=JobLauncher("torchrun", {"flags": ["--tee"], "max_restarts": 3}, "--launcher"),
     env={"A": "1"},
     np=7,
     port=12345,
@@ -139,6 +139,8 @@ def test_the_record() -> None:
         hang=hang,
         output_lines=12,
         versions={"python": "3.11"},
+        launcher="torch",
+        launcher_reason="--launcher",
     )
     assert JobRecord.read(json.dumps(content.as_json())) == JobRecord(
         job="train-abcd",
@@ -157,6 +159,8 @@ def test_the_record() -> None:
         hang=hang,
         versions={"python": "3.11"},
         output_lines=12,
+        launcher="torch",
+        launcher_reason="--launcher",
     )
 
 

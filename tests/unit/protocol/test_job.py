@@ -41,7 +41,7 @@ def test_job_json_as_a_whole() -> None:
         "command": ["python", "/train/train.py", "--name", "두 단어"],
         "workdir": "/train",
         "env": {"NCCL_DEBUG": "WARN"},
-        "launcher": {"name": "horovod", "options": {"words": ["horovodrun", "-np", "3"]}},
+        "launcher": {"name": "horovod", "options": {"words": ["horovodrun", "-np", "3"]}, "reason": ""},
         "grace_s": 10,
         "code_hash": "c0de",
         "endurance": {

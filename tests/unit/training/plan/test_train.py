@@ -59,10 +59,10 @@ def test_the_whole_plan() -> None:
 
 
 def test_the_plan_says_which_launcher_and_why_unless_it_is_the_default() -> None:
-    chosen = replace(JOB, launcher=JobLauncher("torch"), launcher_reason="the image's label")
+    chosen = replace(JOB, launcher=JobLauncher("torch", reason="the image's label"))
     for job, text in (
         (JOB, ""),
-        (replace(JOB, launcher_reason="default"), ""),
+        (replace(JOB, launcher=replace(JOB.launcher, reason="default")), ""),
         (chosen, ", launcher torch (the image's label)"),
     ):
         (step,) = [step for step in plan_train(LAB, PLACED, MAKER, job, None).steps if isinstance(step, CreateMaster)]

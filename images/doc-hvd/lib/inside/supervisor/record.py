@@ -104,4 +104,6 @@ class Record:
             hang=self.hang,
             output_lines=self.output_lines,
             versions=self._versions,
+            launcher=self._job.launcher.name,
+            launcher_reason=self._job.launcher.reason,
         ).as_json()
