@@ -138,6 +138,7 @@ def test_tensorflow_gets_all_workers() -> None:
 def test_jax_gets_the_coordinator_and_the_numbers_it_looks_for() -> None:
     assert Jax().process(RUN, 2, LAST).env == {
         **NUMBERS,
+        "HVDOCKER_FAIL_FAST": "1",
         "JAX_COORDINATOR_ADDRESS": "198.18.0.11:29500",
         "JAX_NUM_PROCESSES": "3",
         "JAX_PROCESS_ID": "2",
