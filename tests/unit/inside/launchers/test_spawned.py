@@ -95,7 +95,8 @@ def test_torchrun_with_restarts_on_several_hosts_has_a_dynamic_rendezvous() -> N
         *("--local-addr", "198.18.0.11", "--no-python", *RANK),
     ]
     found = Torchrun().process(run_of(max_restarts=3), 0, Slot("a", 0, 0, 1))
-    assert found == ProcessStart(0, words, {"OMP_NUM_THREADS": "1"})
+    env = {"OMP_NUM_THREADS": "1", "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
+    assert found == ProcessStart(0, words, env)
 
 
 def test_an_elastic_job_has_the_elastic_torchrun() -> None:
