@@ -15,5 +15,7 @@ JOB = "HVDOCKER_JOB"
 RESTART = "HVDOCKER_RESTART"
 # Seconds that a launcher leaves ranks between SIGTERM and SIGKILL. Not for the command.
 GRACE_S = "HVDOCKER_GRACE_S"
+# With 1, a Python process of a rank that fails ends without waiting for other ranks.
+FAIL_FAST = "HVDOCKER_FAIL_FAST"
 # The socket to which the rank wrapper sends its output, if another program started it. Not for the command.
 OUTPUT_SOCKET = "HVDOCKER_OUTPUT_SOCKET"

@@ -21,6 +21,10 @@ def install() -> None:
         answer.register()
         os.register_at_fork(after_in_child=answer.register)
         atexit.register(answer.forget)
+        if os.environ.get("HVDOCKER_FAIL_FAST") == "1":
+            import hvdocker_fail_fast
+
+            hvdocker_fail_fast.install()
     except Exception:
         return
 

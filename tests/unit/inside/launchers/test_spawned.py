@@ -95,7 +95,8 @@ def test_torchrun_with_restarts_on_several_hosts_has_a_dynamic_rendezvous() -> N
         *("--local-addr", "198.18.0.11", "--no-python", *RANK),
     ]
     found = Torchrun().process(run_of(max_restarts=3), 0, Slot("a", 0, 0, 1))
-    assert found == ProcessStart(0, words, {"OMP_NUM_THREADS": "1"})
+    env = {"OMP_NUM_THREADS": "1", "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
+    assert found == ProcessStart(0, words, env)
 
 
 def test_an_elastic_job_has_the_elastic_torchrun() -> None:
@@ -138,6 +139,7 @@ def test_tensorflow_gets_all_workers() -> None:
 def test_jax_gets_the_coordinator_and_the_numbers_it_looks_for() -> None:
     assert Jax().process(RUN, 2, LAST).env == {
         **NUMBERS,
+        "HVDOCKER_FAIL_FAST": "1",
         "JAX_COORDINATOR_ADDRESS": "198.18.0.11:29500",
         "JAX_NUM_PROCESSES": "3",
         "JAX_PROCESS_ID": "2",

@@ -2,6 +2,7 @@
 
 import re
 
+from hvdocker.protocol import variables
 from inside.launchers.launcher import LauncherRun
 from inside.launchers.spawned import Slot, SpawnedLauncher
 
@@ -32,6 +33,8 @@ class Jax(SpawnedLauncher):
         head = run.job.head_address
         address = f"[{head}]" if ":" in head else head
         return {
+            # At its end a process waits for the others, which wait for a failed one.
+            variables.FAIL_FAST: "1",
             "JAX_COORDINATOR_ADDRESS": f"{address}:{run.job.master_port}",
             "JAX_NUM_PROCESSES": size,
             "JAX_PROCESS_ID": str(rank),

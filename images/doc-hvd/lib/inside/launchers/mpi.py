@@ -85,7 +85,9 @@ class Mpi(SpawnedLauncher):
         )
 
     def rank_env(self, identity: RankIdentity, job: Job, interface: str | None) -> dict[str, str]:
-        return {} if interface is None else {"OMPI_MCA_btl_tcp_if_include": interface}
+        # MPI_Finalize waits for all ranks, and these wait for a failed one.
+        network = {} if interface is None else {"OMPI_MCA_btl_tcp_if_include": interface}
+        return {variables.FAIL_FAST: "1", **network}
 
 
 def mpirun_env(run: LauncherRun) -> dict[str, str]:

@@ -35,7 +35,11 @@ class Torchrun(Torch):
 
     def process(self, run: LauncherRun, key: int, slot: Slot) -> ProcessStart:
         host = run.hosts[slot.node]
-        return ProcessStart(key, self.torchrun_words(run, host, slot.node), torchrun_env(run.job, host.slots))
+        words = self.torchrun_words(run, host, slot.node)
+        # With a shared store, torchrun (2.13) tells its address only in the first round: a host that joins later would
+        # wait for it and fail.
+        own_store = {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"} if "--rdzv-backend" in words else {}
+        return ProcessStart(key, words, {**torchrun_env(run.job, host.slots), **own_store})
 
     def torchrun_words(self, run: LauncherRun, host: JobHost, node: int) -> list[str]:
         """Return the command line of torchrun on one host. `node` is the number of the host."""
