@@ -46,7 +46,7 @@ COPY wheels /tmp/wheels
 RUN python3 -m venv /opt/team && /opt/team/bin/pip install --no-index --find-links /tmp/wheels torch numpy \\
  && rm -rf /tmp/wheels
 COPY src /opt/fashion
-ENV PATH=/opt/team/bin:/usr/local/bin:/usr/bin:/bin
+ENV PATH=/opt/team/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 RUN useradd --create-home team
 USER team
 ENTRYPOINT ["python", "{SCRIPT}"]
