@@ -72,7 +72,7 @@ def _failure(ended: EndedJob, propagates_exit: bool) -> JobFailed:
     elif record.lost_hosts:
         error = _host_lost(ended, record, record.lost_hosts)
     elif record.first_failure:
-        error = _rank_failed(ended, record.first_failure)
+        error = _rank_failed(ended, record.first_failure, record.ranks)
         code = record.first_failure.code
         if propagates_exit and code and 0 < code < 256 and code not in _RESERVED_EXIT_CODES:
             error.exit_code = code
@@ -96,10 +96,11 @@ def _unreported(ended: EndedJob) -> JobFailed:
     )
 
 
-def _rank_failed(ended: EndedJob, first: RankEnd) -> JobFailed:
+def _rank_failed(ended: EndedJob, first: RankEnd, ranks: Sequence[RankEnd]) -> JobFailed:
     is_masters = first.host == ended.head and ended.end.was_oom_killed
     is_memory = first.was_oom_killed or (is_masters and first.signal == _SIGKILL)
-    fix = f"the other ranks were ended; all output: {ended.logs}"
+    others = "the other ranks were ended; " if _others_were_ended(first, ranks) else ""
+    fix = f"{others}all output: {ended.logs}"
     if is_memory:
         fix = f"let a rank need less, or give it more: `memory:` in the inventory; {fix}"
     return JobFailed(
@@ -108,6 +109,14 @@ def _rank_failed(ended: EndedJob, first: RankEnd) -> JobFailed:
         lines=ended.last_lines.get(first.rank, ()),
         fix=fix,
     )
+
+
+def _others_were_ended(first: RankEnd, ranks: Sequence[RankEnd]) -> bool:
+    """Return whether a job ended its other ranks after `first` had failed. It did not if the ranks are independent:
+    then some succeeded, and none was ended by a signal."""
+    others = [end for end in ranks if end.rank != first.rank]
+    has_success = any(end.code == 0 for end in others)
+    return not has_success or any(end.signal or end.code is None for end in others)
 
 
 def _how_it_ended(end: RankEnd) -> str:

@@ -57,7 +57,7 @@ CASES = {
         LauncherCase("torchrun", "torch", TORCH_IMAGE),
         LauncherCase("tensorflow", "tensorflow", TENSORFLOW_IMAGE),
         LauncherCase("jax", "jax", SMALL_IMAGE, requirements=("jax", "numpy")),
-        LauncherCase("mpi", "mpi", SMALL_IMAGE, requirements=("mpi4py", "numpy", "openmpi")),
+        LauncherCase("mpi", "mpi", SMALL_IMAGE, requirements=("mpi4py", "numpy", "openmpi"), hanging="all"),
         LauncherCase("each", "each", SMALL_IMAGE, flags=("--fail-fast",), hanging="all"),
     )
 }

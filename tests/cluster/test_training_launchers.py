@@ -36,8 +36,9 @@ def site(lab: Lab, desk: Cli) -> Iterator[LabCluster]:
 
 @pytest.fixture
 def shares(site: LabCluster) -> list[LabHost]:
-    """The host of each of three ranks."""
-    return [host for host in site.hosts for _ in range(SLOTS[host.name])]
+    """The host of each of three ranks. The head is the host with the smallest share."""
+    by_share = sorted(site.hosts, key=lambda host: SLOTS[host.name])
+    return [host for host in by_share for _ in range(SLOTS[host.name])]
 
 
 # PyTorch
@@ -112,6 +113,7 @@ def test_one_that_fails_does_not_end_the_others(site: LabCluster) -> None:
     result = site.run(*words, check=100)
     assert [rank["rank"] for rank in rank_reports(result.out)] == [0, 2, 3, 4, 5]
     assert re.search(r"error: h\d: rank 1 failed with exit code 5", result.err)
+    assert "the other ranks were ended" not in result.err
     listed = re.findall(r"^ *(\d) +h\d +(\d) ", result.err, re.MULTILINE)
     assert listed == [(str(rank), "5" if rank == 1 else "0") for rank in range(6)]
     assert "6 ranks on 2 hosts" in result.err
@@ -122,7 +124,7 @@ def test_one_that_fails_ends_all_if_told_so(site: LabCluster) -> None:
     words = ("--launcher", "each", "--fail-fast", "--", *FILLED, "--fail", "2", "--wait", "never")
     result = site.run("train", "code/each.py", *words, check=100)
     assert rank_reports(result.out) == []
-    assert "h2: rank 2 failed with exit code 5" in result.err
+    assert "h1: rank 2 failed with exit code 5" in result.err and "the other ranks were ended" in result.err
     await_no_ranks(site)
     assert workers_run(site)
 

@@ -45,6 +45,21 @@ def test_the_first_rank_that_failed_with_its_last_words() -> None:
 
 
 @pytest.mark.parametrize(
+    ("others", "are_ended"),
+    [
+        ((RankEnd(0, "b", 0), RankEnd(2, "a", 0)), False),
+        ((RankEnd(0, "b", 0), RankEnd(2, "a", 5)), False),
+        ((RankEnd(0, "b", 0), RankEnd(2, "a", 143, 15)), True),
+        ((RankEnd(0, "b", 1), RankEnd(2, "a", None)), True),
+    ],
+)
+def test_other_ranks_were_ended_unless_they_are_independent(others: tuple[RankEnd, ...], are_ended: bool) -> None:
+    first = RankEnd(1, "a", 7)
+    error = judged(JobEnd(record("failed", first, ranks=(others[0], first, others[1])), 1))
+    assert ("the other ranks were ended" in (error.fix or "")) == are_ended
+
+
+@pytest.mark.parametrize(
     ("code", "ours"),
     [(7, 7), (137, 137), (1, 1), (125, 100), (126, 100), (127, 100), (255, 100), (None, 100)],
 )
