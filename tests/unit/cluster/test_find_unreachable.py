@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from hvdocker import assets
-from hvdocker.cluster.containers.files import hosts_text, trust_files
+from hvdocker.cluster.containers.files import trust_files
 from hvdocker.cluster.containers.ssh_files import ClusterMember
 from hvdocker.cluster.find_unreachable import unreachable_hosts
 from hvdocker.cluster.unreachable_host import UnreachableHost
@@ -13,6 +13,7 @@ from hvdocker.cluster.up import UpReport
 from hvdocker.errors import ExitCode, HostErrors, HostUnfit, HostUnreachable, HvdockerError
 from hvdocker.observe.state import ClusterState, ContainerSeen
 from hvdocker.plan.plan import Plan
+from hvdocker.protocol.hosts_file import hosts_text
 from hvdocker.protocol.job_file import JobHost
 from tests.unit.builders import ADDRESSES, HOST_KEYS, host_with_worker, inventory, master, state_of
 from tests.unit.fakes import FakeEngine, FakeLink

@@ -3,9 +3,10 @@
 import pytest
 
 from hvdocker import assets
-from hvdocker.cluster.containers.files import hosts_text, trust_files
+from hvdocker.cluster.containers.files import trust_files
 from hvdocker.cluster.containers.ssh_files import ClusterMember
 from hvdocker.cluster.unreachable_host import UnreachableHost, read_slots, read_unreachable
+from hvdocker.protocol.hosts_file import hosts_text
 from hvdocker.protocol.job_file import JobHost
 
 MEMBERS = (

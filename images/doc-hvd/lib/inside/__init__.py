@@ -4,10 +4,11 @@ never talk to Docker.
 
 The controller writes job.json and starts a master container, whose main process is `supervisor/supervisor.py`. The
 supervisor runs the launcher (the program that starts the ranks). The launcher starts the rank wrapper
-(`rank/rank.py`) once for each rank. Ranks send marks (one-line JSON messages, `protocol/marks.py`) to the supervisor
+(`rank/rank.py`) once for each rank. Ranks send marks (one-line JSON messages) to the supervisor
 through their stderr. The supervisor turns the marks into record.json, which the controller reads. To examine a hang,
 the supervisor calls `bin/stacks` (`hang/stacks.py`) on every host. Supervisor and controller call `bin/check`
 (`checks/check.py`).
 
-Imports go downwards only: protocol and runtime are at the bottom, then launchers, rank and checks, then hang, then
-supervisor. To support another launcher, add a file to `launchers/`."""
+All formats that controller, supervisor and ranks exchange are in the package hvdocker.protocol, which the build puts
+beside this one. Imports go downwards only: hvdocker.protocol and runtime are at the bottom, then launchers and checks,
+then rank, then hang, then supervisor. To support another launcher, add a file to `launchers/`."""

@@ -167,3 +167,11 @@ def test_labels_say_format_launcher_and_what_is_in_the_image(environ: dict[str, 
         f'FROM 0123456789ab\nLABEL {first} hvdocker.launcher="each" hvdocker.frameworks=""\n',
         f'FROM 0123456789ab\nLABEL {first} hvdocker.launcher="torch" hvdocker.frameworks="torch=2.13.0+cpu"\n',
     ]
+
+
+def test_an_image_has_the_protocol_of_this_controller_and_nothing_else_of_it(environ: dict[str, str]) -> None:
+    builder = Builder()
+    built(builder, environ, target="base")
+    ours = [name for name in builder.contexts[0] if name.startswith("lib/hvdocker")]
+    assert {"lib/hvdocker/__init__.py", "lib/hvdocker/protocol/job_file.py"} <= set(ours)
+    assert all(name.startswith(("lib/hvdocker/__init__.py", "lib/hvdocker/protocol")) for name in ours)

@@ -17,6 +17,7 @@ LIB = Path(__file__).parents[4] / "images" / "doc-hvd" / "lib"
 WAIT = """
 import os, signal, socket, subprocess, sys
 from pathlib import Path
+from hvdocker.protocol.rank_messages import RankWho
 from inside.rank.heartbeat import Heartbeat
 from inside.runtime.child import start
 from inside.rank.usage import UsageMeter
@@ -32,7 +33,7 @@ child = start(sys.argv[2:], os.environ, "/", 60, subprocess.PIPE)
 out, err = relays_of(child, (b"s3cr3t",), RankLog(Path(sys.argv[1]), print))
 watch = link_watch.LinkWatch(os.environ, Path(os.environ.get("NET", "/")))
 wait = RankWait(signals, here, (out, err), watch)
-wait.keep(child, Heartbeat({"rank": 0, "host": "a"}, UsageMeter(child.pid), (err, out), 600))
+wait.keep(child, Heartbeat(RankWho(0, "a", "x"), UsageMeter(child.pid, 2), (err, out), 600))
 how = child.reap()
 wait.drain()
 # An interpreter that is shutting down has no signal handlers any more.
