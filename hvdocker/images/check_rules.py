@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hvdocker import names
-from hvdocker.images.frameworks import FrameworksFound, default_launcher, launchers_served, parse_frameworks
+from hvdocker.images.frameworks import FrameworksFound, default_launcher, launchers_served
 from hvdocker.images.targets import build_command, from_command
+from hvdocker.launchers.frameworks import read_frameworks_label
 from hvdocker.protocol.format import FORMAT
 
 SHELL = "/bin/sh"
@@ -76,7 +77,9 @@ class ImageCheck:
 
 def judge_image_facts(facts: ImageFacts) -> ImageCheck:
     problems = tuple(_problems(facts))
-    versions = facts.found.versions if facts.found else parse_frameworks(facts.labels.get(names.LABEL_FRAMEWORKS, ""))
+    versions = (
+        facts.found.versions if facts.found else read_frameworks_label(facts.labels.get(names.LABEL_FRAMEWORKS)) or {}
+    )
     pythons = [f"{python.path} {python.version}" for python in facts.found.pythons] if facts.found else []
     return ImageCheck(
         facts.image,
@@ -137,6 +140,6 @@ def _notes(facts: ImageFacts) -> Iterator[str]:
         return
     for folder in facts.found.closed:
         yield f"ranks run without root, and may not enter {folder}, which is on its PATH"
-    labelled = parse_frameworks(facts.labels.get(names.LABEL_FRAMEWORKS, ""))
+    labelled = read_frameworks_label(facts.labels.get(names.LABEL_FRAMEWORKS)) or {}
     if names.LABEL_FRAMEWORKS in facts.labels and labelled != dict(facts.found.versions):
         yield f"its label {names.LABEL_FRAMEWORKS} does not say what is in it: build it from your image again"

@@ -7,6 +7,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from hvdocker.launchers import LAUNCHERS
+
 # In the order of the label. `openmpi` is a program (mpirun) or the package of that name.
 FRAMEWORKS = (
     "tensorflow", "keras", "horovod", "torch", "lightning", "accelerate", "jax", "mpi4py", "openmpi", "numpy",
@@ -17,26 +19,6 @@ OTHER_NAMES = {
     "tensorflow-rocm": "tensorflow",
     "intel-tensorflow": "tensorflow",
     "pytorch-lightning": "lightning",
-}
-# The framework that each launcher needs in the image; `each` needs none.
-LAUNCHER_NEEDS = {
-    "horovod": "horovod",
-    "torch": "torch",
-    "torchrun": "torch",
-    "tensorflow": "tensorflow",
-    "jax": "jax",
-    "mpi": "openmpi",
-    "each": "",
-}
-# The default launcher of our own TensorFlow images.
-TENSORFLOW_LAUNCHER = "horovod"
-# The launcher of jobs that name none, by the first framework of this table that the image has.
-_DEFAULT_LAUNCHERS = {
-    "torch": "torch",
-    "horovod": "horovod",
-    "tensorflow": "tensorflow",
-    "jax": "jax",
-    "mpi4py": "mpi",
 }
 
 
@@ -63,16 +45,11 @@ def frameworks_text(found: Mapping[str, str]) -> str:
     return ",".join(f"{name}={found[name]}" for name in FRAMEWORKS if name in found)
 
 
-def parse_frameworks(text: str) -> dict[str, str]:
-    """Return the versions of frameworks by name, from the text of the label."""
-    pairs = (entry.partition("=") for entry in text.split(",") if entry)
-    return {name: version for name, _, version in pairs}
-
-
 def default_launcher(found: Mapping[str, str]) -> str:
-    return next((launcher for name, launcher in _DEFAULT_LAUNCHERS.items() if name in found), "each")
+    """Return the launcher of jobs that name none, on an image with these frameworks."""
+    return next((launcher.name for launcher in LAUNCHERS if launcher.default_for in found), "each")
 
 
 def launchers_served(found: Mapping[str, str]) -> tuple[str, ...]:
     """Return the launchers that an image with these frameworks can serve."""
-    return tuple(launcher for launcher, needed in LAUNCHER_NEEDS.items() if not needed or needed in found)
+    return tuple(launcher.name for launcher in LAUNCHERS if all(name in found for name in launcher.frameworks))

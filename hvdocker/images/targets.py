@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from hvdocker import names
 from hvdocker.errors import UsageProblem
-from hvdocker.images.frameworks import TENSORFLOW_LAUNCHER
+from hvdocker.launchers import DEFAULT
 
 CPU = "cpu"
 CUDA = "cuda"
@@ -50,11 +50,11 @@ TORCH_CPU_REQUIREMENTS = "requirements-torch-cpu.txt"
 TARGETS = (
     ImageTarget("base", "doc-hvd:base", "Dockerfile", "base"),
     ImageTarget(
-        "tensorflow-cpu", "doc-hvd:cpu", "Dockerfile", "cpu", "tensorflow", CPU, TENSORFLOW_LAUNCHER,
+        "tensorflow-cpu", "doc-hvd:cpu", "Dockerfile", "cpu", "tensorflow", CPU, DEFAULT,
         ("requirements-cpu.txt", TOOLS),
     ),
     ImageTarget(
-        "tensorflow", "doc-hvd:gpu", "Dockerfile.gpu", "gpu", "tensorflow", CUDA, TENSORFLOW_LAUNCHER,
+        "tensorflow", "doc-hvd:gpu", "Dockerfile.gpu", "gpu", "tensorflow", CUDA, DEFAULT,
         ("requirements-gpu.txt", TOOLS), needs_base=True,
     ),
     ImageTarget(

@@ -27,6 +27,7 @@ class Horovod(Launcher):
     name = "horovod"
     frameworks = ("horovod",)
     image = "tensorflow"
+    default_for = "horovod"
     packages = ("tensorflow", "horovod", "nccl")
     is_elastic = True
     flags: ClassVar[Mapping[str, int]] = {

@@ -8,4 +8,5 @@ from hvdocker.launchers.launcher import Launcher
 class Jax(Launcher):
     name = "jax"
     frameworks = ("jax",)
+    default_for = "jax"
     packages = ("jax", "nccl")

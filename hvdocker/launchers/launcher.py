@@ -39,6 +39,7 @@ class Launcher:
 
     `name` is the value of `--launcher` and of the label `hvdocker.launcher`. `frameworks` are the packages that the
     image must have, `image` is the short name of an image that has them (empty: they are requirements of the job).
+    `default_for` is the framework whose images get this launcher by default, unless an earlier launcher's is there too.
     `packages` must have the same version on all hosts. `is_elastic` allows `--min-np`. `takes_ipv6` allows training
     addresses of IPv6. `is_pool` means that ranks are independent, and that more ranks than slots wait for free slots.
     `flags` are the flags that the launcher takes from the user, each with its number of values; `elastic_flags` are
@@ -47,6 +48,7 @@ class Launcher:
     name = ""
     frameworks: tuple[str, ...] = ()
     image = ""
+    default_for = ""
     packages: tuple[str, ...] = ()
     is_elastic = False
     takes_ipv6 = False

@@ -13,6 +13,7 @@ class Mpi(Launcher):
 
     name = "mpi"
     frameworks = ("openmpi",)
+    default_for = "mpi4py"
     packages = ("openmpi", "mpi4py")
     flags: ClassVar[Mapping[str, int]] = {
         "--mca": 2, "--prtemca": 2, "--pmixmca": 2, "--bind-to": 1, "--rank-by": 1, "--report-bindings": 0,

@@ -11,4 +11,5 @@ class Tensorflow(Launcher):
     name = "tensorflow"
     frameworks = ("tensorflow",)
     image = "tensorflow"
+    default_for = "tensorflow"
     packages = ("tensorflow", "nccl")

@@ -11,4 +11,5 @@ class Torch(Launcher):
     name = "torch"
     frameworks = ("torch",)
     image = "torch"
+    default_for = "torch"
     packages = ("torch", "nccl")

@@ -8,9 +8,6 @@ from typing import ClassVar
 from hvdocker.launchers.launcher import Launcher, LaunchRequest, check_number
 
 MAX_RESTARTS_FLAG = "--max-restarts"
-# The loss of a host makes ranks of other hosts fail, and torchrun counts that as a restart. So an elastic job needs
-# some, though torchrun's own default is 0.
-ELASTIC_MAX_RESTARTS = 10
 
 
 class Torchrun(Launcher):
@@ -28,14 +25,15 @@ class Torchrun(Launcher):
             check_number(flag, values, least=0)
 
     def options(self, job: LaunchRequest) -> dict[str, object]:
-        restarts = ELASTIC_MAX_RESTARTS if job.elastic else 0
+        """Return the flags for torchrun; `--max-restarts` apart, because the image has a default of its own for it."""
         flags: list[str] = []
+        options: dict[str, object] = {"flags": flags}
         for flag, values in self.split_flags(job.flags):
             if flag == MAX_RESTARTS_FLAG:
-                restarts = int(values[0])
+                options["max_restarts"] = int(values[0])
             else:
                 flags += (flag, *values)
-        return {"flags": flags, "max_restarts": restarts}
+        return options
 
     def preview(self, job: LaunchRequest) -> tuple[str, ...]:
         if not job.elastic:

@@ -12,8 +12,8 @@ from hvdocker.images.frameworks import (
     default_launcher,
     frameworks_text,
     launchers_served,
-    parse_frameworks,
 )
+from hvdocker.launchers.frameworks import read_frameworks_label
 
 LABELS = {
     names.LABEL_IMAGE: "1",
@@ -102,6 +102,6 @@ def test_notes_on_what_ranks_cannot_reach_and_on_an_old_label() -> None:
     ],
 )
 def test_launchers_by_what_is_in_the_image(text: str, launcher: str, served: str) -> None:
-    found = parse_frameworks(text)
+    found = dict(read_frameworks_label(text) or {})
     assert frameworks_text(found) == text
     assert default_launcher(found) == launcher and launchers_served(found) == tuple(served.split())

@@ -49,8 +49,8 @@ def test_a_job_that_names_no_launcher_we_know_is_of_the_default_one(name: str) -
         ("torch", {}, {}),
         ("tensorflow", {}, {}),
         ("jax", {}, {}),
-        ("torchrun", {}, {"flags": [], "max_restarts": 0}),
-        ("torchrun", {"elastic": Elastic(1)}, {"flags": [], "max_restarts": 10}),
+        ("torchrun", {}, {"flags": []}),
+        ("torchrun", {"elastic": Elastic(1)}, {"flags": []}),
         (
             "torchrun",
             {"flags": ("--max-restarts", "3", "--rdzv-conf", "a=1")},

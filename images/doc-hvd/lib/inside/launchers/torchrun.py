@@ -72,7 +72,7 @@ class ElasticTorchrun(Torchrun):
     trusts_rank_numbers = False
 
     def torchrun_words(self, run: LauncherRun, host: JobHost, node: int) -> list[str]:
-        restarts = int(run.job.launcher.options.get("max_restarts") or ELASTIC_RESTARTS)
+        restarts = int(run.job.launcher.options.get("max_restarts", ELASTIC_RESTARTS))
         least, most = node_bounds(run.job)
         return rendezvous_words(run, host, f"{least}:{most}", restarts)
 
