@@ -61,7 +61,7 @@ scale: engine images wheel ## How cost grows: 500 SSH servers on loopback, 32 re
 lint: $(VENV)/.ready ## ruff and strict type checking
 	@echo "lint: ruff, mypy"
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
-	@MYPYPATH=.:images/doc-hvd/lib:images/doc-hvd/keras:images/doc-hvd/stacks $(BIN)/mypy images/doc-hvd/lib/inside images/doc-hvd/keras/legacy_keras.py images/doc-hvd/stacks/hvdocker_stacks.py
+	@MYPYPATH=.:images/doc-hvd/lib:images/doc-hvd/keras:images/doc-hvd/stacks $(BIN)/mypy images/doc-hvd/lib/inside images/doc-hvd/keras/legacy_keras.py images/doc-hvd/stacks/hvdocker_stacks.py images/doc-hvd/stacks/hvdocker_fail_fast.py
 
 format: $(VENV)/.ready ## Let ruff put the code in order
 	@$(BIN)/ruff check --fix . && $(BIN)/ruff format .

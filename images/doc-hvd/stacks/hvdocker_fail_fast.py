@@ -16,7 +16,7 @@ def install() -> None:
     shown = sys.excepthook
 
     def show_and_end(kind: type[BaseException], error: BaseException, trace: object) -> None:
-        (shown if sys.excepthook is show_and_end else sys.excepthook)(kind, error, trace)  # type: ignore[arg-type]
+        shown(kind, error, trace)  # type: ignore[arg-type]
         end(130 if issubclass(kind, KeyboardInterrupt) else 1)
 
     sys.excepthook = show_and_end

@@ -47,5 +47,14 @@ def test_an_uncaught_exception_is_shown_and_ends_the_process(tmp_path: Path) -> 
     assert err.endswith("ValueError: on purpose\n")
 
 
+def test_a_library_that_calls_the_former_hook_is_heard(tmp_path: Path) -> None:
+    script = (
+        "old = sys.excepthook\nsys.excepthook = lambda *error: (print('heard'), old(*error))\nraise ValueError('x')"
+    )
+    code, out, err = run(script, tmp_path)
+    assert (code, out) == (1, "heard\n")
+    assert err.endswith("ValueError: x\n")
+
+
 def test_nothing_changes_where_it_is_not_wanted(tmp_path: Path) -> None:
     assert run("sys.exit(7)", tmp_path, is_on="0") == (7, "waited\n", "")

@@ -191,6 +191,13 @@ def test_the_spawner_names_the_first_failed_rank() -> None:
     assert reader.read("hvdocker: the connection to b is lost") is None
 
 
+def test_mpirun_names_a_rank_that_lost_its_peer() -> None:
+    lines = ["[hvd-b:00000] *** An error occurred in Socket closed", "[hvd-b:00000] *** reported by process [104156,2]"]
+    reader = MpiFailure()
+    assert [reader.consequence(line) for line in lines] == [None, 2]
+    assert reader.consequence(lines[1]) is None
+
+
 def test_mpirun_names_the_first_failed_rank() -> None:
     reader = MpiFailure()
     lines = ["  Process name: [prterun-a-7@1,2]", "  Exit code:    7"]

@@ -126,6 +126,30 @@ def test_no_rank_outlives_its_spawner_agent_or_connection(harness: SpawnHarness,
         assert "hvdocker: rank 2 was the first to fail: exit code 255" in harness.errors()
 
 
+@pytest.mark.parametrize(("restarts", "are_left"), [(0, False), (1, True)], ids=["the job is over", "it restarts"])
+def test_secrets_go_with_the_ranks_if_the_spawner_is_killed(
+    harness: SpawnHarness, restarts: int, are_left: bool
+) -> None:
+    """On the other hosts: no supervisor is left that could remove them there."""
+    harness.write_job(sleeper(harness), endurance={"restarts": restarts})
+    secrets = [harness.folder / str(host["name"]) / "secrets" / "j" for host in harness.hosts]
+    for folder in secrets:
+        folder.mkdir(parents=True)
+    process = harness.start()
+    wait_for_ranks(harness)
+    process.kill()
+    process.wait(WAIT_S)
+    harness.until(lambda: not harness.left_over())
+    assert [folder.exists() for folder in secrets] == [are_left] * len(secrets)
+
+
+def test_secrets_stay_for_the_supervisor_if_the_spawner_ends_a_job(harness: SpawnHarness) -> None:
+    secrets = harness.folder / "h2" / "secrets" / "j"
+    secrets.mkdir(parents=True)
+    assert harness.run_job(["true"]) == 0
+    assert secrets.exists()
+
+
 def test_a_rank_wrapper_that_is_killed_is_named(harness: SpawnHarness) -> None:
     """Both of its processes: the inner one is the parent of the command."""
     both = "$(cut -d' ' -f4 /proc/$PPID/stat) $PPID"

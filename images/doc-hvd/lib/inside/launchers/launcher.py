@@ -59,6 +59,11 @@ class FailureReader:
         means that the connection to the rank's host broke."""
         return None
 
+    def consequence(self, line: str) -> int | None:
+        """Return the rank that failed because of another one, if `line` completes this information, else None. Must get
+        every line."""
+        return None
+
 
 class Launcher:
     """A way to start the ranks of a job. `name` is its name in job.json. `program` must be on the image's PATH (empty:

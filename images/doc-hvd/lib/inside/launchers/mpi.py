@@ -23,6 +23,9 @@ FIRST_FAILED_RANK = re.compile(r"\s*Process name: \[\S*?,\s?(\d+)\]")
 FIRST_FAILED_CODE = re.compile(r"\s*Exit code:\s+(\d+)")
 # A process that a signal ended is named in one sentence, which is broken into lines.
 FIRST_SIGNALED = re.compile(r".*process rank (\d+) with PID \d+ on node .* exited on(?: signal (\d+))?.*")
+# What Open MPI reports for a rank whose peer is gone: two lines, the second with the rank.
+PEER_GONE = re.compile(r"\[\S+\] \*\*\* An error occurred in Socket closed")
+REPORTED_BY = re.compile(r"\[\S+\] \*\*\* reported by process \[\d+,(\d+)\]")
 WAITING_FILES = ("/mpi4py/",)
 # The variables that mpirun passes on to the rank wrappers.
 PASSED_ON = (variables.OUTPUT_SOCKET, variables.RESTART)
@@ -33,6 +36,15 @@ class MpiFailure(FailureReader):
 
     def __init__(self) -> None:
         self._rank: int | None = None
+        self._is_peer_gone = False
+
+    def consequence(self, line: str) -> int | None:
+        if PEER_GONE.match(line):
+            self._is_peer_gone = True
+        elif self._is_peer_gone and (found := REPORTED_BY.match(line)):
+            self._is_peer_gone = False
+            return int(found[1])
+        return None
 
     def read(self, line: str) -> tuple[int, int] | None:
         if found := FIRST_SIGNALED.fullmatch(line):

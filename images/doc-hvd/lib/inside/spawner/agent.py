@@ -17,6 +17,7 @@ from inside.runtime.layout import Layout
 from inside.runtime.loop import Loop
 from inside.runtime.rank_channel import socket_folder
 from inside.runtime.read_job import read_job
+from inside.runtime.secrets import remove_secrets
 from inside.spawner.agent_child import AgentChild
 from inside.spawner.control import Message, encode_event, ended_event, parse_command, ready_event
 from inside.spawner.line_collector import LineCollector
@@ -59,15 +60,20 @@ class Agent:
         self._link_watch = LinkWatch(os.environ)
         self._orphans = Orphans(job.grace_s)
         self._is_ending = self._is_hurried = False
+        # Whether the spawner or a signal asked for the end; if not, the spawner is gone.
+        self._was_asked = False
         self._flush_by: float | None = None
         os.set_blocking(0, False)
         loop.watch(0, self._read)
         loop.add(self)
 
     def run(self) -> int:
-        """Serve the spawner; return 0 when all processes have ended."""
+        """Serve the spawner; return 0 when all processes have ended. If the spawner is gone and the job cannot restart,
+        also remove the job's secrets: no supervisor is left that would do it on this host."""
         self._tell(ready_event())
         self._loop.run_until(self._is_done)
+        if not self._was_asked and not self._job.resilience.goes_on:
+            remove_secrets(self._job.name, self._layout.run)
         if self._socket:
             self._socket.close()
         return 0
@@ -82,6 +88,7 @@ class Agent:
     def tick(self) -> None:
         """End everything if that was asked for or the spawner is gone; report the processes that have ended."""
         self._link_watch.tick()
+        self._was_asked |= bool(self._loop.stop_requests)
         if self._loop.stop_requests or self._link_watch.is_dead:
             self._end()
         for key, child in tuple(self._children.items()):
@@ -130,6 +137,7 @@ class Agent:
     def _obey(self, message: Message) -> None:
         match message.get("command"):
             case "stop":
+                self._was_asked = True
                 self._end(is_hurried=bool(message.get("hurry")))
             case _ if self._is_ending:
                 pass
