@@ -18,6 +18,7 @@ from tests.cluster.faults.jobs import (
     await_progress,
     error_text,
     finish_job,
+    forget_checkpoints,
     newest_job,
     open_gate,
     rank_pid,
@@ -49,6 +50,7 @@ def t(shared: Trial, row: FaultRow, record_property: Callable[[str, object], Non
     shared.site.up()
     if any(job["state"] == "running" for job in shared.site.status()["jobs"]):
         shared.site.run("stop")
+    forget_checkpoints(shared)
     yield shared
     record_property(REACTION_PROPERTY, shared.seconds)
 
@@ -96,7 +98,7 @@ def test_every_launcher_rank_hanging(t: Trial) -> None:
     """Processes of `each` wait for no other, and MPI waits with a busy CPU: there all ranks have to hang."""
     flags = ("--hang-after", "8s", "--on-hang", "kill")
     said = end_of(t, start_breaking(t, "hang", *flags, ranks=t.launcher.hanging), 100)
-    assert re.match(r"h\d: no rank did anything for 8.0 s", said)
+    assert "no rank did anything for 8.0 s" in said
     if t.launcher.hanging == "1":
         assert said.startswith("h2: ") and "rank 1 is the odd one" in said
     assert re.search(r"hvdocker fetch \S+, then logs/hang-1/summary.txt", said)

@@ -26,6 +26,8 @@ def start_watched(trial: Trial, gate: str, *flags: str, kind: str = "steps") -> 
     """Start a `train` that follows its job; return when the job has done a few steps."""
     process = trial.start(*train_words(trial, *flags, kind=kind), gate)
     await_step(trial, 3)
+    if not trial.launcher.is_collective:
+        await_step(trial, 3, number=1)
     return process
 
 
@@ -35,18 +37,26 @@ def start_detached(trial: Trial, gate: str) -> str:
     return job
 
 
-def checkpoint(trial: Trial) -> dict[str, Any]:
-    """Return the newest checkpoint of rank 0, which is on the first host; step 0 if there is none."""
-    folder = f"{trial.site.folder_on(trial.hosts[0])}/jobs"
-    code, out, _ = trial.hosts[0].attempt(f"cat $(ls -t {folder}/*/out/checkpoint.json | head -n 1)")
+def checkpoint(trial: Trial, number: int = 0) -> dict[str, Any]:
+    """Return the newest checkpoint on the host of that number, by default of rank 0; step 0 if there is none."""
+    host = trial.hosts[number]
+    files = f"{trial.site.folder_on(host)}/jobs/*/out/checkpoint.json"
+    code, out, _ = host.attempt(["sh", "-c", f"cat $(ls -t {files} | head -n 1) < /dev/null"])
     return dict(json.loads(out)) if code == 0 and out.strip() else {"step": 0, "ranks": 0}
 
 
-def await_step(trial: Trial, step: int, ranks: int | None = None) -> int:
-    """Wait until the job has reached that step, with that many ranks; return its current step."""
+def forget_checkpoints(trial: Trial) -> None:
+    """Remove the checkpoints of all jobs, so that those of the next one are waited for."""
+    for host in trial.hosts:
+        host.exec(["sh", "-c", f"rm -f {trial.site.folder_on(host)}/jobs/*/out/checkpoint.json"])
+
+
+def await_step(trial: Trial, step: int, ranks: int | None = None, number: int = 0) -> int:
+    """Wait until the job has reached that step, with that many ranks; return its current step. `number` is that of
+    the host whose checkpoint says so."""
 
     def look() -> int | None:
-        seen = checkpoint(trial)
+        seen = checkpoint(trial, number)
         has_come = seen["step"] >= step and ranks in (None, seen["ranks"])
         return int(seen["step"]) if has_come else None
 
