@@ -5,7 +5,7 @@ into messages and exit codes. `verb_table.py` lists the verbs and imports only t
 line names. The file of a verb parses the flags, calls the function that does the work in another package (cli/up.py
 calls cluster/up.py), and gives the report to console/views/. It imports that package inside the function, so that
 `--help` stays fast. Flags that several verbs use are in `flags/`. `env_and_progress` in `verb_setup.py` makes the
-Env of a verb (its surroundings) and shows its events.
+Env of a verb (folders, variables, clock, questions) and shows the events of the verb.
 
 The docstring of a command function is its help text.
 

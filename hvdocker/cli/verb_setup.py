@@ -59,8 +59,8 @@ def preload_imports() -> None:
 
 @contextmanager
 def env_and_progress(is_quiet: bool = False) -> Iterator[tuple[Env, Progress]]:
-    """Yield the Env of a verb (its surroundings) and the progress display, which shows the verb's events on stderr
-    while the `with` block runs. With `is_quiet` no events are shown."""
+    """Yield the Env of a verb (folders, variables, clock, questions) and the progress display, which shows the verb's
+    events on stderr while the `with` block runs. With `is_quiet` no events are shown."""
     from getpass import getpass
 
     from hvdocker.console.progress import Progress

@@ -1,4 +1,5 @@
-"""`image check`: looks into an image on the controller's engine or on a host's, and judges it by check_rules.py."""
+"""The verb `image check`: reads an image on the engine of the controller or of a host, and judges it by
+check_rules.py."""
 
 from __future__ import annotations
 
@@ -20,9 +21,10 @@ from hvdocker.transport.errors import translating_errors
 
 
 def check_image(env: Env, image: str, on: str | None, inventory: Path | None) -> ImageCheck:
-    """Look at the image on the host `on` of the inventory, or on the controller if it is None, and judge it.
+    """Return whether the image can serve a cluster. It is examined on the host `on` of the inventory, or on the
+    controller if `on` is None.
 
-    Raise HvdockerError if the image is not there."""
+    Raise HvdockerError if there is no such image."""
     tag = names.image_tag(image)
     with engine_for(env, on, inventory) as link, translating_errors(link.name, "looking at the image"):
         return judge_image_facts(image_facts(link.engine(), tag))

@@ -25,8 +25,9 @@ _EXECUTABLE = 0o001
 class ImageFacts:
     """What was found out about an image.
 
-    `architecture` is the image's, `engine_architecture` that of the engine it is on. `files` are those of PATHS that
-    are in it, with their permission bits. `found` is what a container of it found, None if none could run."""
+    `architecture` is the CPU architecture of the image, `engine_architecture` that of the engine which has it. `files`
+    are those of PATHS that exist in the image, with their permission bits. `found` has the frameworks of the image,
+    None if no container of the image could run the search for them."""
 
     image: str
     architecture: str
@@ -38,15 +39,18 @@ class ImageFacts:
 
     @property
     def python(self) -> str:
-        """The interpreter that runs our programs, by its path; empty if there is none."""
+        """The path of the interpreter that runs our programs in the image; empty if there is none."""
         return next((path for path in (OUR_PYTHON, SYSTEM_PYTHON) if path in self.files), "")
 
 
 @dataclass(frozen=True)
 class ImageCheck:
-    """The answer of `image check`: why the image cannot serve (empty if it can), what to do, and what it serves.
+    """The result of `image check`. `problems` says why the image cannot serve a cluster, and `fix` what to do; both are
+    empty if it can.
 
-    `launcher` is that of jobs that name none. `notes` do not keep the image from serving."""
+    `launchers` are the launchers that the image can serve. `launcher` is the one that a job gets if neither the user
+    nor the inventory names one. `frameworks` has versions by name, `pythons` the interpreters with their versions.
+    `notes` are remarks for the user that are no problems."""
 
     image: str
     problems: tuple[str, ...]

@@ -32,8 +32,8 @@ def with_default_image(located: Located, session: Session) -> Located:
 
 
 def with_forced_image(inventory: Inventory, state: ClusterState) -> tuple[Inventory, ClusterState]:
-    """Return the inventory with the image that an earlier `up --image` named, and the state with that image of the
-    controller. Both are unchanged if no worker in `state` has such an image, or if this `up` names one."""
+    """Return the inventory with the image that an earlier `up --image` named, and the state with the controller's copy
+    of that image. Both are unchanged if no worker in `state` has such an image, or if this `up` names one."""
     found = with_image_of_workers(inventory, state)
     if found.image == inventory.image:
         return found, state

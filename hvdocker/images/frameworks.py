@@ -32,8 +32,8 @@ class PythonFound:
 
 @dataclass(frozen=True)
 class FrameworksFound:
-    """What a trial container found: versions of frameworks by name, the interpreters in the order of the PATH, and
-    folders of the PATH that ranks may not enter."""
+    """What the search in a container of an image found. `versions` has the versions of frameworks by name. `pythons`
+    are the interpreters in the order of the PATH. `closed` are folders of the PATH that ranks may not enter."""
 
     versions: Mapping[str, str]
     pythons: tuple[PythonFound, ...] = ()
@@ -41,15 +41,16 @@ class FrameworksFound:
 
 
 def frameworks_text(found: Mapping[str, str]) -> str:
-    """Return the text of the label for frameworks and their versions."""
+    """Return the value of the label `hvdocker.frameworks` for these versions by name."""
     return ",".join(f"{name}={found[name]}" for name in FRAMEWORKS if name in found)
 
 
 def default_launcher(found: Mapping[str, str]) -> str:
-    """Return the launcher of jobs that name none, on an image with these frameworks."""
+    """Return the name of the launcher that a job on an image with these frameworks gets, if neither the user nor the
+    inventory names one."""
     return next((launcher.name for launcher in LAUNCHERS if launcher.default_for in found), "each")
 
 
 def launchers_served(found: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the launchers that an image with these frameworks can serve."""
+    """Return the names of the launchers that an image with these frameworks can serve."""
     return tuple(launcher.name for launcher in LAUNCHERS if all(name in found for name in launcher.frameworks))

@@ -1,4 +1,4 @@
-"""Refuses an image that speaks another format of job.json and the other messages than this hvdocker. Pure."""
+"""Refuses an image whose programs use another version of the formats in hvdocker.protocol than this hvdocker. Pure."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from hvdocker.protocol.format import FORMAT
 
 
 def format_problem(image: str, labels: Mapping[str, str]) -> HvdockerError | None:
-    """Return the error for an image of ours whose programs speak another format, else None. `labels` are those of the
-    image, or of a container that was made from it.
+    """Return the error for an image made for hvdocker whose programs use another version of the formats, else None.
+    `labels` are those of the image, or of a container that was made from it.
 
-    An image that is not made for hvdocker is no matter of this function."""
+    The result is None also for an image that is not made for hvdocker."""
     if names.LABEL_IMAGE not in labels:
         return None
     said = labels.get(names.LABEL_FORMAT, "")

@@ -1,4 +1,4 @@
-"""The images of a cluster's engines, and which of them differ. Pure."""
+"""The images on the engines of a cluster's machines, and which of them differ. Pure."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from hvdocker.errors import HvdockerError
 
 @dataclass(frozen=True)
 class ImageEntry:
-    """An image on one engine. `host` is the name of the host, or `here`. `content` is a hash that is equal on all
-    engines; `id` is valid on this engine only. `created` is in Unix seconds."""
+    """An image on one engine. `host` is the name of the host, or `here` for the controller. `content` is a hash that is
+    equal on all engines; `id` is valid on this engine only. `created` is a Unix time."""
 
     host: str
     name: str
@@ -27,8 +27,8 @@ class ImageEntry:
 
 @dataclass(frozen=True)
 class ImageList:
-    """The answer of `image ls`. `cluster_image` is the image of the inventory, empty without one. `hosts` are all
-    engines that answered, in order. `errors` are those of hosts that did not."""
+    """The result of `image ls`. `cluster_image` is the image of the inventory, empty without an inventory. `hosts` are
+    the machines whose engines answered, in order. `errors` are the errors of hosts that did not."""
 
     entries: tuple[ImageEntry, ...]
     hosts: tuple[str, ...]
@@ -37,8 +37,8 @@ class ImageList:
 
     @property
     def differing(self) -> frozenset[tuple[str, str]]:
-        """The host and the name of each image whose content is not that of most engines that have an image of this
-        name. In a tie the first engine decides."""
+        """The pairs (host, name) of images that differ from the usual build: their content is not the one that most
+        engines have under this name. In a tie the first engine decides."""
         by_name: dict[str, list[ImageEntry]] = {}
         for entry in self.entries:
             by_name.setdefault(entry.name, []).append(entry)
@@ -49,7 +49,7 @@ class ImageList:
 
     @property
     def lacking(self) -> tuple[str, ...]:
-        """The engines that lack the cluster's image."""
+        """The machines whose engines lack the cluster's image."""
         having = {entry.host for entry in self.entries if entry.name == self.cluster_image}
         return tuple(host for host in self.hosts if host not in having) if self.cluster_image else ()
 
@@ -78,6 +78,7 @@ class ImageList:
 
 
 def is_listed(image_names: Iterable[str], labels: Mapping[str, str], cluster_image: str) -> bool:
-    """Whether `image ls` shows an image with these names and labels: images of ours, and the cluster's."""
+    """Whether `image ls` shows an image with these names and labels. It shows images made for or by hvdocker, and the
+    cluster's image."""
     is_ours = names.LABEL_IMAGE in labels or names.LABEL_REQUIREMENTS in labels
     return is_ours or any(name == cluster_image or name.startswith(names.OWN_IMAGE_PREFIXES) for name in image_names)

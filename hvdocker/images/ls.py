@@ -1,4 +1,4 @@
-"""`image ls`: asks every engine for the images of ours and of the cluster. Changes nothing."""
+"""The verb `image ls`: lists the images of hvdocker and of the cluster on every engine. Changes nothing."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ HERE = "here"
 
 
 def list_images(env: Env, inventory: Path | None, accept_new_host_keys: bool = False) -> ImageList:
-    """List the images of the controller and of every host. Without an inventory, list those of the controller.
+    """Return the images of the controller and of every host. Without an inventory, return those of the controller.
 
-    `inventory` is the file that the user named, None to look for one. Hosts that do not answer become errors."""
+    `inventory` is the file that the user named, None to look for one. Hosts that do not answer become errors in the
+    result."""
     try:
         located = locate(env, inventory)
     except NoCluster:

@@ -17,10 +17,10 @@ CUDA = "cuda"
 
 @dataclass(frozen=True)
 class ImageTarget:
-    """An image of hvdocker's own.
+    """One of hvdocker's own images. `name` is its short name, and `tag` its tag on engines.
 
-    `tag` is its tag on engines, and `stage` the stage of `dockerfile` that it is. `framework` is the Python package
-    that it is for, empty if none. `hardware` is CPU or CUDA. `launcher` is the launcher of jobs that name none.
+    `stage` is the stage of `dockerfile` that builds it. `framework` is the Python package that it is made for, empty if
+    none. `hardware` is CPU or CUDA. `launcher` is the launcher of jobs if neither the user nor the inventory names one.
     `requirements` are the files with the packages that pip downloads for it. `needs_base` says that doc-hvd:base is
     built first, because the Dockerfile copies the programs from it."""
 
@@ -83,5 +83,5 @@ def build_command(tag: str) -> str:
 
 
 def from_command(image: str) -> str:
-    """Return the command that makes an image that hvdocker can use from the user's image."""
+    """Return the command with which the user makes an image for hvdocker from the image `image`."""
     return shlex.join(("hvdocker", "image", "build", "--from", image))

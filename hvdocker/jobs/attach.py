@@ -31,9 +31,9 @@ FAILED_RANK_LINES = 10
 
 @dataclass(frozen=True)
 class AttachReport:
-    """How a job ended, as `attach` reports it. `placement` has its hosts and slots. `last_lines` has, by rank, the last
-    lines that this rank printed. It has at least those of the rank that failed first, if a rank failed and its output
-    was found."""
+    """How a job ended, as `attach` reports it. `placement` has the hosts and slots of the job. `last_lines` has the
+    last lines of output by rank: at least those of the rank that failed first, if a rank failed and its output was
+    found."""
 
     job: str
     placement: Placement

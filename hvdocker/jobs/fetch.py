@@ -151,8 +151,8 @@ def fetch_job_files(
 
 @contextmanager
 def _noting_unwritable_state(fetched: FetchedFiles) -> Iterator[None]:
-    """If the body fails because .hvdocker/ cannot be written, add a note to `fetched.skipped` instead of raising. The
-    outputs may have been fetched into another folder, so the fetch is still useful."""
+    """If the `with` block fails because .hvdocker/ cannot be written, add a note to `fetched.skipped` instead of
+    raising. The outputs may have been fetched into another folder, so the fetch is still useful."""
     try:
         yield
     except OSError as error:

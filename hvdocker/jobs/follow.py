@@ -133,7 +133,8 @@ class JobFollower:
 
     def _save_log(self, link: HostLink) -> None:
         """Save the job's output on the controller. If it cannot be read or written, send only a note, because this does
-        not change how the job ended. Errors with an exit code of their own, such as HostUnreachable, are raised."""
+        not change how the job ended. An HvdockerError with an exit code other than the general one, such as
+        HostUnreachable, is raised."""
         try:
             saved = save_log(self.located, self.job.job, link, self._container)
         except (OSError, HvdockerError) as error:

@@ -121,7 +121,7 @@ def head_was_down(head: str, restart: int = 0) -> HeadLost:
 
 @contextmanager
 def fetching_logs_on_head_loss(env: Env, located: Located, job: str) -> Iterator[None]:
-    """If the body raises HeadLost, fetch what the other hosts have of the job, then raise HeadLost again. Other
+    """If the `with` block raises HeadLost, fetch what the other hosts have of the job, then raise HeadLost again. Other
     exceptions pass unchanged.
 
     For verbs that cannot restart the job (`logs`, `attach`). The job's secrets stay on the hosts, because a `train` on
@@ -173,8 +173,8 @@ def _fetch_last_logs(env: Env, located: Located, links: Mapping[str, HostLink], 
 
 @contextmanager
 def _links_to_others(env: Env, located: Located, head: str) -> Iterator[Mapping[str, HostLink]]:
-    """Yield new links, by host, to all reachable hosts of the inventory except the host `head`. Close them after the
-    body."""
+    """Yield new links, by host, to all reachable hosts of the inventory except the host `head`. They are closed at the
+    end of the `with` block."""
     from hvdocker.transport.pool import for_each_host
 
     others = [host.name for host in located.inventory.hosts if host.name != head]

@@ -40,8 +40,8 @@ class PastJob:
     """A job as its files describe it. `script` names the script, module or command that it ran. `state` is a word such
     as `succeeded`, or `unknown` if no file says how the job ended. `started` is a Unix time; `seconds` is the run time.
     `elastic` has the limits for the number of ranks of an elastic job; None for any other job. `launcher` is the name
-    of its launcher, `np` the number of ranks of a pool. `record` is the parsed record.json. A field is empty or None if
-    no file has it."""
+    of its launcher. `np` is the number of ranks if the launcher is a pool, else None. `record` is the parsed
+    record.json. A field is empty or None if no file has it."""
 
     job: str
     cluster: str = ""

@@ -44,7 +44,8 @@ def newest_masters(state: ClusterState) -> dict[str, ContainerSeen]:
 
 @dataclass
 class LineCount:
-    """Counts the lines of a log while it is read, states of progress bars included."""
+    """Counts the lines of a log while it is read. Every state of a progress bar that ends with a newline counts as a
+    line."""
 
     lines: int = 0
 
@@ -72,7 +73,7 @@ def read_lines(
     With `follow` go on until the job ends. With `tail` begin with that many last lines; None means all. With `since`, a
     Unix time of the host's clock, leave out older lines. Then leave out the first `skip` lines. Of a progress bar only
     the final state is a line. `count` counts the lines that the engine sends. `launcher` is the name of the job's
-    launcher, whose own noise is left out."""
+    launcher: its `filter` removes lines that it wrote itself and that say nothing new."""
     lines = islice(_all_lines(link, container, placement, follow, tail, since, count or LineCount()), skip, None)
     return named(launcher).filter(without_states(lines))
 
@@ -123,9 +124,9 @@ def follow_lines(
 
     `placement` says on which host each rank is. `tail` is the number of last lines with which to begin, None for all.
     With `since`, a Unix time of the host's clock, older lines are left out. Then the first `skip` lines are left out.
-    `count` counts the lines that the engine sends, each once. `launcher` is the name of the job's launcher, whose own
-    noise is left out. If the link breaks, `again` returns a new link; without
-    `again` a broken link raises HostUnreachable."""
+    `count` counts the lines that the engine sends, each once. `launcher` is the name of the job's launcher: its
+    `filter` removes lines that it wrote itself and that say nothing new. If the link breaks, `again` returns a new
+    link; without `again` a broken link raises HostUnreachable."""
     reading = LogReader(link, container, lambda now: is_running(now, container), again, tail, since)
     lines = islice(_parsed((count or LineCount()).pieces(reading.pieces()), placement), skip, None)
     for line in named(launcher).filter(settle_states(lines)):

@@ -72,7 +72,7 @@ class FoundJob:
 
     @property
     def ranks(self) -> int:
-        """The number of ranks if it differs from the number of slots, else 0."""
+        """The number of ranks if it differs from the number of slots, else 0. It is also 0 if `master` is None."""
         return (self.master.ranks if self.master else None) or 0
 
     @property

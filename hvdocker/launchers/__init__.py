@@ -1,10 +1,10 @@
 """Launchers: ways to start the ranks of a job. Pure; one file per launcher.
 
-launcher.py has the base class Launcher, with neutral defaults. Every other launcher is one file with a subclass, and
-one entry of LAUNCHERS here. choose.py decides which launcher a job gets. passed_flags.py splits flags that launchers
-take from the command line. frameworks.py says what an image has, and what a script imports. The image has a counterpart
-of every launcher in inside/launchers/, which builds the command line. horovod_output.py removes the noise of one
-launcher from the output of a job. docs/launchers.md shows how to add a launcher."""
+launcher.py has the base class Launcher. Every launcher is one file with a subclass, and one entry of LAUNCHERS here.
+Each has a counterpart of the same name in the image (inside/launchers/), which starts the ranks. choose.py decides
+which launcher a job gets. passed_flags.py separates the flags of launchers from the rest of the command line.
+frameworks.py decides whether an image has the frameworks that a launcher or a script needs. horovod_output.py removes a
+traceback of horovodrun from the output of a job. docs/launchers.md shows how to add a launcher."""
 
 from __future__ import annotations
 
@@ -24,6 +24,6 @@ DEFAULT = NAMES[0]
 
 
 def named(name: str) -> Launcher:
-    """Return the launcher with this name. An empty or unknown name, which a label of another version may have, means
-    the default launcher."""
+    """Return the launcher with this name. For an empty or unknown name, which a label of another version may have,
+    return the default launcher."""
     return next((launcher for launcher in LAUNCHERS if launcher.name == name), LAUNCHERS[0])

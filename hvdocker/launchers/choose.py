@@ -17,7 +17,8 @@ BY_DEFAULT = "default"
 
 @dataclass(frozen=True)
 class LauncherChoice:
-    """The launcher of a job, and what decided it: one of the BY_… texts, for the plan and the capsule."""
+    """The launcher of a job and what decided it, for the plan and the capsule. `reason` is one of the BY_… texts; in a
+    replay it is `as JOB`."""
 
     launcher: Launcher
     reason: str = BY_DEFAULT

@@ -1,4 +1,4 @@
-"""The launcher `each`: the command once per rank, independent of the other ranks, as in a pool. Pure."""
+"""The launcher `each`, a pool: runs the command once per rank, and the ranks are independent of each other. Pure."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from hvdocker.launchers.launcher import Launcher, LaunchRequest
 
 
 class Each(Launcher):
-    """For sweeps and pre-processing. `-np` may exceed the slots: the other ranks wait for a free slot. A rank that
-    fails does not end the others, unless the job fails fast (`--fail-fast`)."""
+    """The launcher `each`, for sweeps and pre-processing. `-np` may exceed the slots: then ranks wait for a free slot.
+    A rank that fails does not end the others, unless the job has the flag `--fail-fast`."""
 
     name = "each"
     is_pool = True

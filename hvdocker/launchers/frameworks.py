@@ -1,7 +1,7 @@
-"""Which frameworks an image has, and whether a launcher and a script fit it. Pure.
+"""Whether a launcher and a script fit an image: whether the image has the frameworks that they need. Pure.
 
-What an image has comes from its label, which was written when it was built, and from the requirements of the job. An
-image without that label is not judged."""
+The label of an image, which was written when it was built, says which frameworks the image has. The requirements of the
+job add others. An image without that label is not judged."""
 
 from __future__ import annotations
 
@@ -35,9 +35,10 @@ def read_frameworks_label(label: str | None) -> Mapping[str, str] | None:
 
 
 def provided_frameworks(installed: Mapping[str, str] | None, requirements: Iterable[str]) -> frozenset[str] | None:
-    """Return the names of packages that the job's containers have: those `installed` in the image, and those that the
-    lines of its `requirements` name or are known to bring. Return None if that is not known: the image has no label, or
-    a requirement is an address whose package is unknown."""
+    """Return the names of packages that the job's containers have. These are the packages `installed` in the image,
+    those that the lines of `requirements` name, and frameworks that these are known to install. Return None if that is
+    not known: the image has no label (`installed` is None), or a requirement is a URL without the name of its
+    package."""
     if installed is None:
         return None
     found = {*installed}
@@ -55,8 +56,10 @@ def provided_frameworks(installed: Mapping[str, str] | None, requirements: Itera
 def launcher_problem(
     launcher: Launcher, image: str, provided: frozenset[str] | None, has_gpus: bool
 ) -> HvdockerError | None:
-    """Return the error for a launcher whose frameworks the image (with the job's requirements) lacks, else None.
-    `provided` are the packages that it has, None if unknown. `has_gpus` says which image to suggest."""
+    """Return the error for a launcher that needs frameworks which the job's containers lack, else None.
+
+    `image` is the name of the cluster's image. `provided` are the packages of the image and of the job's requirements,
+    None if unknown. `has_gpus` decides whether the error suggests an image for GPUs or for CPUs."""
     lacking = [name for name in launcher.frameworks if provided is not None and name not in provided]
     if not lacking:
         return None
@@ -70,8 +73,8 @@ def launcher_problem(
 def script_problem(
     imported: Mapping[str, str], image: str, provided: frozenset[str] | None, has_gpus: bool
 ) -> HvdockerError | None:
-    """Return the error for a script that imports frameworks which the image lacks, else None. `imported` has, by
-    framework, the file that imports it. The other parameters are those of `launcher_problem`."""
+    """Return the error for a script that imports frameworks which the job's containers lack, else None. `imported` has,
+    by framework, the file that imports it. The other parameters are those of `launcher_problem`."""
     lacking = {name: file for name, file in imported.items() if provided is not None and name not in provided}
     if not lacking:
         return None
@@ -88,8 +91,8 @@ def _has_text(provided: frozenset[str] | None) -> str:
 
 
 def _way_to_get(framework: str, has_gpus: bool) -> str:
-    """Return the advice how to get the framework: the command that brings up an image with it, if there is one, or a
-    line in requirements.txt."""
+    """Return the advice how to get the framework: the command that brings up an image with it, or, if we have no such
+    image, a line in requirements.txt."""
     image = next((one.image for one in LAUNCHERS if one.image and framework in one.frameworks), "")
     if not image:
         return f"write {framework} into requirements.txt beside the script"

@@ -17,12 +17,12 @@ COOLDOWN_S = ("1", "10")
 
 
 class Horovod(Launcher):
-    """Builds the command line of horovodrun, which the image completes and runs.
+    """The launcher `horovod`. It builds the command line of horovodrun, which the image completes and runs.
 
     `--gloo` is given because horovodrun takes seconds to detect Gloo (it imports TensorFlow). `--disable-cache` is
     given because results cached for earlier containers may be wrong for new ones. Horovod does not accept IPv6
-    addresses in -H. The flags are the groups tunable, autotune, timeline, stall and library of horovodrun 0.28, and
-    those of the group elastic that do not select hosts."""
+    addresses in -H. `flags` has the groups tunable, autotune, timeline, stall and library of horovodrun 0.28, and those
+    flags of the group elastic that do not select hosts."""
 
     name = "horovod"
     frameworks = ("horovod",)

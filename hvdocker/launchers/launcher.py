@@ -1,4 +1,4 @@
-"""The base class of launchers, with neutral defaults, and what a launcher is told about a job. Pure."""
+"""The base class of launchers, and LaunchRequest, which tells a launcher about a job. Pure."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from hvdocker.protocol.resilience import Elastic
 @dataclass(frozen=True)
 class LaunchRequest:
     """What a launcher is told about a job. `addresses` has the training address of each host, `port` is the SSH port of
-    the workers. `np` is the number of ranks; a launcher that is a pool may have more ranks than slots. `flags` are the
-    flags that the user passes on to the launcher, with their values. `start_timeout_s` is how long all ranks may take
-    to start. `fails_fast` is the flag `--fail-fast`."""
+    the workers. `np` is the number of ranks; in a pool it may be larger than the number of slots. `elastic` has the
+    limits for the number of ranks of an elastic job, None for any other job. `flags` are the flags that the user passes
+    on to the launcher, with their values. `start_timeout_s` is how long all ranks may take to start. `fails_fast` is
+    the flag `--fail-fast`."""
 
     placement: Placement
     addresses: Mapping[str, str]
@@ -38,12 +39,14 @@ class Launcher:
     """A way to start the ranks of a job. Subclasses change what differs.
 
     `name` is the value of `--launcher` and of the label `hvdocker.launcher`. `frameworks` are the packages that the
-    image must have, `image` is the short name of an image that has them (empty: they are requirements of the job).
-    `default_for` is the framework whose images get this launcher by default, unless an earlier launcher's is there too.
+    launcher needs in the image. `image` is the short name of an image of ours that has them, empty if there is none:
+    then the job's requirements have to name them. `default_for` is a framework: an image that has it gets this launcher
+    by default, unless it also has that of an earlier launcher in LAUNCHERS.
+
     `packages` must have the same version on all hosts. `is_elastic` allows `--min-np`. `takes_ipv6` allows training
-    addresses of IPv6. `is_pool` means that ranks are independent, and that more ranks than slots wait for free slots.
-    `flags` are the flags that the launcher takes from the user, each with its number of values; `elastic_flags` are
-    those that go with `--min-np` only. No launcher needs equal shares, so there is no property for that."""
+    addresses of IPv6. `is_pool` means that ranks are independent, and wait for free slots if there are more ranks than
+    slots. `flags` are the flags that the launcher takes from the user, each with its number of values; `elastic_flags`
+    are those of them that need `--min-np`."""
 
     name = ""
     frameworks: tuple[str, ...] = ()
@@ -57,8 +60,8 @@ class Launcher:
     elastic_flags: tuple[str, ...] = ()
 
     def check_flags(self, words: tuple[str, ...], is_elastic: bool) -> None:
-        """Raise UsageProblem if `words`, the flags for the launcher with their values, has a flag of another launcher,
-        or one that needs `--min-np` in a job that is not elastic."""
+        """Raise UsageProblem if `words`, the flags for the launcher with their values, has a flag that this launcher
+        does not take, a wrong value, or a flag that needs `--min-np` in a job that is not elastic."""
         for flag, values in self.split_flags(words):
             if flag in self.elastic_flags and not is_elastic:
                 fix = "--min-np N says with how few ranks the job goes on"
@@ -79,19 +82,21 @@ class Launcher:
             rest = rest[count:]
 
     def check_values(self, flag: str, values: tuple[str, ...]) -> None:
-        """Raise UsageProblem if the values of a flag are wrong. By default the launcher itself checks them, in the
-        container."""
+        """Raise UsageProblem if the values of a flag are wrong. The base class checks nothing: the launcher's program
+        in the container does."""
 
     def options(self, job: LaunchRequest) -> dict[str, object]:
-        """Return the options of the job for the counterpart in the image, as JSON values for job.json."""
+        """Return the launcher's options for job.json, as JSON values. Its counterpart in the image reads them."""
         return {}
 
     def preview(self, job: LaunchRequest) -> tuple[str, ...]:
-        """Return the words that a plan shows before the command of the ranks."""
+        """Return words that show the user how the ranks are started. A plan shows them before the command of the
+        ranks."""
         return (self.name, "-np", str(job.np), "-H", job.hosts_text, *job.flags)
 
     def filter(self, lines: Iterable[Line]) -> Iterator[Line]:
-        """Yield the lines of a job's output without the launcher's own noise."""
+        """Yield the lines of a job's output without those that the launcher wrote itself and that say nothing new. The
+        base class yields all lines."""
         return iter(lines)
 
 

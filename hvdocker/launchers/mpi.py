@@ -9,7 +9,8 @@ from hvdocker.launchers.launcher import Launcher, LaunchRequest
 
 
 class Mpi(Launcher):
-    """For programs with mpi4py or in C++. Flags that select hosts or numbers of ranks are not passed on."""
+    """The launcher `mpi`, for programs with mpi4py or in C++. Flags of mpirun that select hosts or numbers of ranks are
+    not accepted."""
 
     name = "mpi"
     frameworks = ("openmpi",)

@@ -6,7 +6,7 @@ from hvdocker.launchers.launcher import Launcher
 
 
 class Tensorflow(Launcher):
-    """For TensorFlow's own MultiWorkerMirroredStrategy."""
+    """The launcher `tensorflow`, for TensorFlow's own MultiWorkerMirroredStrategy."""
 
     name = "tensorflow"
     frameworks = ("tensorflow",)

@@ -6,7 +6,8 @@ from hvdocker.launchers.launcher import Launcher
 
 
 class Torch(Launcher):
-    """For PyTorch scripts: DDP, FSDP, Lightning, Accelerate, and others that run under torchrun."""
+    """The launcher `torch`, for PyTorch scripts: DDP, FSDP, Lightning, Accelerate, and others that run under
+    torchrun."""
 
     name = "torch"
     frameworks = ("torch",)

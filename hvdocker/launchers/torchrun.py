@@ -1,4 +1,4 @@
-"""The launcher `torchrun`: one torchrun agent per host starts the ranks of that host. Pure."""
+"""The launcher `torchrun`: a torchrun process on each host starts the ranks of that host. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MAX_RESTARTS_FLAG = "--max-restarts"
 
 
 class Torchrun(Launcher):
-    """For people who want torchrun itself, and for elastic PyTorch jobs."""
+    """The launcher `torchrun`, for users who want torchrun itself, and for elastic PyTorch jobs."""
 
     name = "torchrun"
     frameworks = ("torch",)
@@ -25,7 +25,8 @@ class Torchrun(Launcher):
             check_number(flag, values, least=0)
 
     def options(self, job: LaunchRequest) -> dict[str, object]:
-        """Return the flags for torchrun; `--max-restarts` apart, because the image has a default of its own for it."""
+        """Return the user's flags for torchrun as `flags`. The value of `--max-restarts` is `max_restarts` instead,
+        because the image has a default of its own for it."""
         flags: list[str] = []
         options: dict[str, object] = {"flags": flags}
         for flag, values in self.split_flags(job.flags):

@@ -15,8 +15,8 @@ _PREFIX_ONLY = re.compile(_RANK + r"<(?:stdout|stderr)>:?")
 @dataclass(frozen=True)
 class Line:
     """A line of a job's output without its prefix. `rank` and `host` are None for lines that no rank wrote, such as
-    those of the launcher, which starts the ranks. `is_error`: the rank wrote it to stderr. `is_state`: it
-    is a state of a progress bar, which the next line of the same rank and stream overwrites."""
+    those of the launcher. `is_error`: the rank wrote it to stderr. `is_state`: it is a state of a progress bar, which
+    the next line of the same rank and stream overwrites."""
 
     text: str
     rank: int | None = None
@@ -28,9 +28,9 @@ class Line:
 @dataclass(frozen=True)
 class LineFilter:
     """Selects lines of output. A line must match all fields; a field that is empty or None matches every line. Lines of
-    the launcher itself have no rank and no host, so a selection by rank or host excludes them. `pattern`
-    is searched in the text. It excludes states of progress bars, because the line that overwrites such a state may not
-    match."""
+    the launcher itself have no rank and no host, so a selection by rank or host excludes them. `pattern` is searched in
+    the text. With a pattern, states of progress bars do not match, because the line that overwrites such a state may
+    not match."""
 
     ranks: frozenset[int] = frozenset()
     hosts: frozenset[str] = frozenset()
@@ -46,8 +46,8 @@ class LineFilter:
 
 def parse_line(raw: str, host_of_rank: Sequence[str]) -> Line:
     """Split a raw line, such as `[1]<stderr>:text`, into its prefix (rank, host, stream) and its text. A line without
-    such a prefix is one of the launcher itself. `host_of_rank` has the host of each rank by the placement;
-    a host in the prefix (`[1@c]`) takes precedence. A carriage return at the end makes it a state of a progress bar."""
+    such a prefix is one of the launcher itself. `host_of_rank` has the host of each rank by the placement; a host in
+    the prefix (`[1@c]`) takes precedence. A carriage return at the end makes it a state of a progress bar."""
     found = _PREFIX.match(raw)
     if not found:
         return Line(raw)

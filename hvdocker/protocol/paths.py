@@ -1,8 +1,8 @@
-"""Where files are inside a container. The controller puts its files there before it starts the
-container, or the job that reads them. Pure.
+"""Where files are inside a container. The controller puts its files there before it starts the container, or the job
+that reads them. Pure.
 
-/train                        the code, a mount of ~/.hvdocker/CLUSTER/code on the host
-/run/hvdocker/jobs/JOB        job.json, out and logs, a mount of ~/.hvdocker/CLUSTER/jobs on the host
+/train                        the code, a mount of ~/.hvdocker/CLUSTER/HOST/code on the host
+/run/hvdocker/jobs/JOB        job.json, out and logs, a mount of ~/.hvdocker/CLUSTER/HOST/jobs on the host
 /run/hvdocker/ssh             keys, known_hosts and configs, mode 0600
 /run/hvdocker/secrets/JOB     the job's secrets, mode 0400
 /run/hvdocker/record.json     in a master: the state of the job and how it ended

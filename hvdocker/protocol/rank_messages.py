@@ -33,8 +33,8 @@ def start_mark(who: RankWho, started: float, interface: str | None) -> Mark:
 
 
 def beat_mark(who: RankWho, cpu_s: float, work_s: float, rss_kb: int, out_bytes: int) -> Mark:
-    """Return the heartbeat of a rank: all CPU time in seconds, the CPU time without background threads that never rest,
-    the memory in KiB, and the bytes of output so far."""
+    """Return the heartbeat of a rank. `cpu_s` is all its CPU time in seconds, `work_s` the CPU time without background
+    threads that never rest, `rss_kb` its memory in KiB, and `out_bytes` the size of its output so far."""
     usage = {"cpu_s": cpu_s, "work_s": work_s, "rss_kb": rss_kb, "out_bytes": out_bytes}
     return {"event": RANK_BEAT, "rank": who.rank, "host": who.host, **usage}
 
@@ -54,7 +54,8 @@ def exit_record(
     seconds: float,
 ) -> Mark:
     """Return the content of rank-N.json. `how` has the keys `code`, `signal` and `max_rss_kb` of RankEnd. `is_oom` says
-    that memory ran out, `was_asked` that the rank wrapper ended the command. Times are seconds since the epoch."""
+    that memory ran out, `was_asked` that the rank wrapper ended the command. `started` and `finished` are seconds since
+    the epoch, `seconds` is the run time."""
     ended = {"oom": is_oom, "asked": was_asked, "seconds": seconds, "started": started, "finished": finished}
     return {**who.as_json(), **how, **ended}
 

@@ -21,10 +21,9 @@ EXIT_CODES = {"succeeded": 0, "failed": 1, "stopped": 143}
 
 @dataclass(frozen=True)
 class Attempt:
-    """One run of the launcher, which starts the ranks, numbered from 1; every restart is a new attempt.
-    Times are seconds since the epoch; `finished` is None while it runs. `np` is the number of ranks. `launcher_code`
-    is the exit code of the launcher. `first_failure` is the rank that failed first (None if none did), `lost_hosts`
-    are hosts that stopped responding."""
+    """One run of the launcher, numbered from 1; every restart is a new attempt. Times are seconds since the epoch;
+    `finished` is None while it runs. `np` is the number of ranks. `launcher_code` is the exit code of the launcher.
+    `first_failure` is the rank that failed first (None if none did), `lost_hosts` are hosts that stopped responding."""
 
     number: int
     started: float | None = None

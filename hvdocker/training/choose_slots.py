@@ -68,8 +68,9 @@ def host_plans_for(inventory: Inventory, state: ClusterState, relaunch: Relaunch
 
 
 def as_pool(wanted: SlotRequest, launcher: Launcher) -> SlotRequest:
-    """Return the request for the slots of a job. If its launcher is a pool, in which ranks wait for free slots, fewer
-    slots than ranks are enough; at least one is needed. With `-H`, exactly the slots that it names are used."""
+    """Return the request for the slots of a job whose launcher is `launcher`. For a pool, fewer slots than ranks are
+    enough, but at least one is needed. With `-H`, exactly the slots that `-H` names are used. For any other launcher
+    `wanted` is returned unchanged."""
     if not launcher.is_pool or wanted.np is None:
         return wanted
     return replace(wanted, np=None) if wanted.exact else replace(wanted, elastic=Elastic(1, wanted.np))

@@ -237,8 +237,8 @@ def _ranks(decided: _JobPlan, request: TrainRequest) -> int:
 
 
 def _master_port(session: Session, state: ClusterState, placement: Placement, is_local: bool) -> int:
-    """Return the first of the ports of the job. Processes of a local cluster have networks of their own, so there only
-    the ports of other jobs count."""
+    """Return the first of the job's ports, a block that is free on all its hosts. The containers of a local cluster
+    have networks of their own, so there only the ports of other jobs count as taken."""
     from hvdocker.observe.listening import see_listening_ports
 
     links = {} if is_local else {name: session.links[name] for name in placement.hosts}

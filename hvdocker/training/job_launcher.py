@@ -1,4 +1,4 @@
-"""Chooses the launcher of a job, checks that the cluster's image fits it, and describes the launch. Contacts no
+"""Chooses the launcher of a job, and checks that the cluster's image fits the launcher and the script. Contacts no
 host."""
 
 from __future__ import annotations
@@ -26,15 +26,16 @@ from hvdocker.training.inputs.user_command import UserCommand
 
 def launcher_of_job(inventory: Inventory, request: TrainRequest, state: ClusterState) -> LauncherChoice:
     """Return the launcher of the job and what decided it: the flag, the inventory, or the label of the image that the
-    workers in `state` run. Raise UsageProblem if it is unknown."""
+    workers in `state` run. In a replay the reason names the original job. Raise UsageProblem if the launcher is
+    unknown."""
     labels = next(iter(_image_labels(state, state.hosts)), {})
     choice = choose_launcher(request.launcher, inventory.launcher, labels.get(names.LABEL_LAUNCHER, ""))
     return replace(choice, reason=f"as {request.replay.capsule.job}") if request.replay else choice
 
 
 def refuse_other_format(inventory: Inventory, state: ClusterState, hosts: Sequence[str]) -> None:
-    """Raise HvdockerError if a worker of the job's `hosts` runs an image that speaks another format than this
-    hvdocker."""
+    """Raise HvdockerError if a worker on one of the job's `hosts` runs an image whose programs use another version of
+    the formats in hvdocker.protocol than this hvdocker."""
     for labels in _image_labels(state, hosts):
         if problem := format_problem(inventory.image, labels):
             raise problem

@@ -204,8 +204,8 @@ def restored_code(env: Env, stored: StoredCapsule) -> Iterator[Path]:
     """Yield a folder that has exactly the code of the job with the capsule `stored`, as its hash shows.
 
     First the original folder of the code is checked, or the current folder if the original is not on this machine. If
-    its files have changed, the code is checked out from git into a temporary folder, which is removed after the body.
-    Raises HvdockerError if git does not have the code."""
+    its files have changed, the code is checked out from git into a temporary folder, which is removed at the end of the
+    `with` block. Raises HvdockerError if git does not have the code."""
     code = stored.capsule.code
     for folder in _candidate_folders(env, stored)[:1]:
         if _hash_of(folder) == code.hash:

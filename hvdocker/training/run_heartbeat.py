@@ -20,8 +20,8 @@ from hvdocker.transport.session import connected, reopen_link
 
 @contextmanager
 def run_heartbeat(env: Env, located: Located, claim: Claim, wish: str, without: Collection[str] = ()) -> Iterator[None]:
-    """Renew a ticket of this `run` on all reachable hosts until the body ends. Lost links are opened again. `claim` has
-    the token of the `run`, which goes into the tickets.
+    """Renew a ticket of this `run` on all reachable hosts while the `with` block runs. Lost links are opened again.
+    `claim` has the token of the `run`, which goes into the tickets.
 
     `wish` is the request as text for other users, such as `4 ranks`. The hosts `without` get no ticket, because they
     get no containers of the `run`. All workers of a local cluster are on one machine, which gets one ticket."""

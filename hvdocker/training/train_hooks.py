@@ -18,10 +18,10 @@ class TrainHooks:
 
     @contextmanager
     def around(self, viewer: Viewer, tells_failure: bool = True) -> Iterator[None]:
-        """Run the hook pre-train, then the body, then the hook post-train.
+        """Run the hook pre-train, then the `with` block, then the hook post-train.
 
-        `viewer` must be the viewer that the body passes to `train`. Its callback `started` is wrapped, so that later
-        hooks are given the job's id and hosts.
+        `viewer` must be the viewer that the `with` block passes to `train`. Its callback `started` is wrapped, so that
+        later hooks are given the job's id and hosts.
 
         post-train runs if the job has ended, successfully or not, or was detached. It does not run if the job's end was
         not seen, because the job may still be running. With `tells_failure` the hook on-failure runs after an error;

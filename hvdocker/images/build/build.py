@@ -120,10 +120,11 @@ def _context(options: BuildOptions, wheels: Sequence[Path]) -> IO[bytes]:
 def _wheels(
     choice: TorchChoice, cache: WheelCache, options: BuildOptions, say: Say
 ) -> Iterator[tuple[dict[str, str], list[Path]]]:
-    """Yield how the build gets wheels: host names of the controller's wheel server, and wheels for the build context.
+    """Yield how the build gets wheels, as a pair: the name and address of the controller's wheel server (empty if it is
+    not used), and the wheels to put into the build context. The wheels of --wheelhouse are always in the context.
 
-    On another machine's engine the build cannot reach the controller. Then only a CPU build of PyTorch, which that
-    machine may not find, goes into the context, and pip downloads the rest there."""
+    A build on another machine's engine cannot reach the controller, so pip downloads the wheels there. Only a CPU build
+    of PyTorch is added to the context, because that machine may not find one."""
     own = list(options.wheels)
     if not options.is_here:
         yield {}, [*own, *([choice.wheel] if choice.wheel else [])]
@@ -138,7 +139,8 @@ def _wheels(
 
 
 def _suppressed(say: Say, line: str) -> None:
-    """Pass a line on. `say` raises after Ctrl-C; that is the business of the thread that follows the build."""
+    """Pass the line to `say`, and ignore the error that `say` raises after Ctrl-C: the thread that follows the build
+    stops on Ctrl-C, not the thread that serves wheels."""
     try:
         say(line)
     except HvdockerError:

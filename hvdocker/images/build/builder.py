@@ -20,10 +20,10 @@ _BUILT = re.compile(r"Successfully built ([0-9a-f]{12,})")
 
 @dataclass(frozen=True)
 class EngineBuild:
-    """One build. `what` is the image for messages, and `command` the user's command that builds it.
+    """One build. `what` names the image in messages, and `command` is the hvdocker command that builds it.
 
-    `context` is an open tar, `target` a stage of `dockerfile`, empty for the last one. `hosts` are names that the build
-    resolves to the given addresses."""
+    `context` is the build context, an open tar. `target` is a stage of `dockerfile`, empty for the last one.
+    `arguments` are the values of its `ARG`s. `hosts` has host names that the build can use, with their addresses."""
 
     what: str
     command: str
@@ -35,9 +35,9 @@ class EngineBuild:
 
 
 def run_build(engine: APIClient, build: EngineBuild, say: Say) -> str:
-    """Build an image, and return its id. It has no tag yet. `say` receives the output line by line.
+    """Build an image and return its id. The image has no tag yet. `say` receives the output line by line.
 
-    Raise HvdockerError with the last lines if the build fails."""
+    Raise HvdockerError with the last lines of output if the build fails."""
     output = engine.build(
         fileobj=build.context,
         custom_context=True,

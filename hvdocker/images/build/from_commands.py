@@ -17,8 +17,8 @@ OUR_FOLDER = "/opt/hvdocker/bin"
 
 
 def from_tag(image: str) -> str:
-    """Return the default name of the image that is made from the user's `image`: `hvdocker/` and its name without the
-    registry. `registry.lan:5000/team/train:7` becomes `hvdocker/team/train:7`.
+    """Return the default name of the image that is made from the user's image: `hvdocker/` and the name of `image`
+    without the registry. `registry.lan:5000/team/train:7` becomes `hvdocker/team/train:7`.
 
     A digest (`name@sha256:…`) or an image id becomes a tag of twelve characters."""
     name, _, digest = image.partition("@")
@@ -35,10 +35,12 @@ def from_tag(image: str) -> str:
 
 def from_dockerfile(image: str, config: Mapping[str, Any], has_bash: bool) -> str:
     """Return the Dockerfile that builds on `image`. `config` are the settings of the image, from the engine's JSON.
+    `has_bash` says whether the image has bash.
 
-    The system's packages are a layer below our programs, so that a new hvdocker sends a small layer only. The user
-    and the PATH of the image stay. Ours comes first on the PATH, because launchers have to find our `ssh`. A health
-    check and a stop signal of the image are for its own program, not for a worker."""
+    The system's packages are a layer below our programs, so that a new version of hvdocker sends only a small layer.
+    The user and the PATH of the image stay, but the folder of our programs comes first on the PATH, because launchers
+    have to find our `ssh`. A health check and a stop signal of the image are removed: they are for the image's own
+    program, not for a worker."""
     shell = names.IMAGE_COMMAND if has_bash else ("/bin/sh",)
     path = _path(config)
     lines = [

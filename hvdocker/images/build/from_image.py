@@ -31,8 +31,8 @@ DOCKERFILE = "Dockerfile.from"
 
 @dataclass(frozen=True)
 class FromOptions:
-    """The user's image, the tag of the new one (empty for the default), the site's CA certificates and the
-    controller's variables."""
+    """What to build on. `image` is the user's image. `tag` is the name of the new image, empty for the default.
+    `ca_bundle` has the site's CA certificates. `environ` are the controller's variables."""
 
     image: str
     tag: str = ""
@@ -101,7 +101,8 @@ def _check_can_build(engine: APIClient, image: str, config: Mapping[str, Any]) -
 
 
 def _tools(engine: APIClient, options: FromOptions, say: Say) -> list[Path]:
-    """Return the wheels of requirements-tools.txt. Without them, the stacks of a rank that hangs come from itself."""
+    """Return the wheels of requirements-tools.txt (py-spy), empty if they cannot be downloaded. Without py-spy a rank
+    that hangs has to print its stacks itself, and may show fewer."""
     cache = user_wheel_cache(str(engine.version()["Arch"]), options.environ)
     found = cache.fetch(lock_pins([TOOLS]), lambda line: None)
     if not found:

@@ -1,4 +1,4 @@
-"""Looks at files of an image without running it, so that it works with an image that has no program of its own."""
+"""Reads files of an image without running any program of the image, so that the image needs no shell."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _GO_LINK = 1 << 27
 
 
 def files_of_image(engine: APIClient, image: str, paths: Iterable[str]) -> dict[str, int]:
-    """Return those of the paths that are in the image, each with its permission bits. Links are followed."""
+    """Return those of `paths` that exist in the image, each with its permission bits. Links are followed."""
     with trial_container(engine, image, ("none",)) as container:
         found = ((path, _mode(engine, container, path)) for path in paths)
         return {path: mode for path, mode in found if mode is not None}
 
 
 def text_of_image(engine: APIClient, image: str, path: str) -> str:
-    """Return the text of a small file of the image. Empty if it is not there."""
+    """Return the text of a small file of the image. Empty if there is no such file, or if it is larger than 1 MiB."""
     from docker.errors import APIError
 
     with trial_container(engine, image, ("none",)) as container:
@@ -62,8 +62,8 @@ def _target(engine: APIClient, container: str, path: str) -> str | None:
 
 
 def _stat(engine: APIClient, container: str, path: str) -> dict[str, Any] | None:
-    """Return the engine's description of a file (`Any`: parsed JSON), or None if there is none. The SDK has no call for
-    it."""
+    """Return the engine's description of a file (`Any`: parsed JSON), or None if there is no such file. The SDK has no
+    function for this request."""
     response = engine.head(engine._url("/containers/{0}/archive", container), params={"path": path}, timeout=60)
     header = response.headers.get("X-Docker-Container-Path-Stat")
     if response.status_code != 200 or not header:

@@ -10,7 +10,8 @@ from hvdocker.protocol.format import FORMAT
 
 
 def image_labels(launcher: str, frameworks: Mapping[str, str]) -> dict[str, str]:
-    """Return the labels of an image with these frameworks. `launcher` is the launcher of jobs that name none."""
+    """Return the labels of an image with these frameworks (versions by name). `launcher` is the name of the launcher
+    that a job gets if neither the user nor the inventory names one."""
     return {
         names.LABEL_IMAGE: "1",
         names.LABEL_FORMAT: str(FORMAT),

@@ -14,14 +14,15 @@ from hvdocker.images.targets import TORCH_CPU_REQUIREMENTS, ImageTarget, find_ta
 
 @dataclass(frozen=True)
 class TorchChoice:
-    """The lock files to install, and the wheel of the CPU build if the controller's cache has it."""
+    """What to install. `requirements` are the names of the lock files. `wheel` is the wheel with PyTorch's CPU build in
+    the controller's cache, None if the cache does not have it or it is not needed."""
 
     requirements: tuple[str, ...]
     wheel: Path | None = None
 
 
 def lock_pins(files: Sequence[str]) -> tuple[Pin, ...]:
-    """Return the pinned packages of the lock files (names in images/doc-hvd)."""
+    """Return the pinned packages of the lock files. `files` are names of files in images/doc-hvd."""
     texts = ((assets.image_dir() / name).read_text(encoding="utf-8") for name in files)
     return tuple(pin for text in texts for pin in parse_pins(text))
 
@@ -29,11 +30,11 @@ def lock_pins(files: Sequence[str]) -> tuple[Pin, ...]:
 def choose_torch(
     target: ImageTarget, wheelhouse: Sequence[Path], cache: WheelCache, torch_index: str | None, say: Say
 ) -> TorchChoice:
-    """Return what to install for the target. Other targets than torch-cpu have no choice.
+    """Return what to install for the target. Only for torch-cpu there is a choice.
 
-    A CPU build is looked for in `wheelhouse` (the wheels of --wheelhouse), then in the index `torch_index`, or else
-    wherever the controller's pip is configured to look. Without one, the image gets the ordinary wheel. `say` receives
-    a line that says which was taken."""
+    PyTorch's CPU build is searched in `wheelhouse` (the wheels of --wheelhouse). If it is not there, it is searched in
+    the package index `torch_index`, or if that is None, where the controller's pip is configured to search. If no CPU
+    build is found, the image gets the ordinary wheel. `say` receives a line that says which one was taken."""
     if TORCH_CPU_REQUIREMENTS not in target.requirements:
         return TorchChoice(target.requirements)
     pin = next(pin for pin in lock_pins(target.requirements) if pin.name == "torch")

@@ -19,8 +19,8 @@ _TIMEOUT_S = 120
 
 
 def find_frameworks(engine: APIClient, image: str, python: str) -> FrameworksFound | None:
-    """Find out which frameworks the interpreters on the image's PATH have. `python` is an interpreter in the image
-    that runs the search. Return None if it does not run."""
+    """Return which frameworks the interpreters on the image's PATH have. `python` is the path of an interpreter in the
+    image that runs the search. Return None if `python` cannot run the search."""
     script = (assets.image_dir() / "build" / "find-frameworks").read_text(encoding="utf-8")
     code, text = run_in_image(engine, image, (python, "-I", "-c", script, *FRAMEWORKS, *OTHER_NAMES))
     try:
@@ -30,7 +30,8 @@ def find_frameworks(engine: APIClient, image: str, python: str) -> FrameworksFou
 
 
 def _read_answer(answer: Mapping[str, Any]) -> FrameworksFound:
-    """Read the JSON that find-frameworks prints. The first interpreter that has a framework decides its version."""
+    """Parse the JSON that find-frameworks prints. If several interpreters have a framework, the version of the first
+    one counts."""
     found: dict[str, str] = {}
     for python in answer["pythons"]:
         for name, version in python["packages"].items():
@@ -42,9 +43,8 @@ def _read_answer(answer: Mapping[str, Any]) -> FrameworksFound:
 
 
 def run_in_image(engine: APIClient, image: str, words: Sequence[str]) -> tuple[int, str]:
-    """Run a program in a new container of the image, and return its exit code and its standard output.
-
-    The code is 127 if the engine cannot start it."""
+    """Run the program `words` in a new container of the image, and return its exit code and its standard output. The
+    exit code is 127 if the engine cannot start the program."""
     from docker.errors import APIError
 
     config = engine.create_host_config(network_mode="none", cap_drop=["ALL"], security_opt=["no-new-privileges"])
@@ -59,9 +59,10 @@ def run_in_image(engine: APIClient, image: str, words: Sequence[str]) -> tuple[i
 
 @contextmanager
 def trial_container(engine: APIClient, image: str, words: Sequence[str], **settings: Any) -> Iterator[str]:
-    """Yield the id of a container of the image that was created but not started; it is removed at the end.
+    """Yield the id of a new container of the image that is not started, with the command `words`. It is removed at the
+    end.
 
-    `settings` are those of Docker's SDK, hence `Any`."""
+    `settings` are further arguments of the SDK's `create_container`, hence `Any`."""
     from docker.errors import APIError
 
     made = engine.create_container(image, entrypoint=list(words[:1]), command=list(words[1:]), **settings)["Id"]

@@ -1,7 +1,7 @@
 """The cache of wheels on the controller. Image builds take wheels from it, so that a second build downloads nothing.
 
-The controller's own pip downloads them, so its configuration holds: indexes, local folders (PIP_FIND_LINKS), proxies
-and certificates."""
+The controller's own pip downloads the wheels, so pip's configuration applies: indexes, local folders (PIP_FIND_LINKS),
+proxies and certificates."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ _UNUSED_S = 90 * 86_400
 
 @dataclass(frozen=True)
 class WheelCache:
-    """The folder `root` with wheels. `architecture` is that of the engine that builds (`amd64`).
+    """The folder `root` with wheels. `architecture` is that of the engine that builds, such as `amd64`.
 
-    `pip` are the words that start the controller's pip; empty if it has none. `environ` are its variables."""
+    `pip` are the words that start the controller's pip, empty if the controller has none. `environ` are the variables
+    of the controller."""
 
     root: Path
     architecture: str
@@ -41,10 +42,10 @@ class WheelCache:
         return wheels_of(pins, names, self.architecture)
 
     def fetch(self, pins: Sequence[Pin], say: Say, index: str | None = None) -> dict[str, Pin]:
-        """Download the wheels that the cache lacks, and return what it then has for the pins.
+        """Download the wheels that the cache lacks, and return those that it then has, as `find` does.
 
-        `index` is a package index to take them from instead of those that pip is configured for. A wheel that cannot
-        be had is left out. `say` receives pip's lines."""
+        `index` is a package index to download from instead of those that pip is configured for. A wheel that cannot be
+        downloaded is left out. `say` receives pip's output line by line."""
         missing = [pin for pin in pins if pin not in self.find(pins).values()]
         if missing and self.pip:
             self.root.mkdir(parents=True, exist_ok=True)
@@ -59,7 +60,8 @@ class WheelCache:
         return found
 
     def _download(self, pins: Sequence[Pin], say: Say, index: str | None) -> bool:
-        """Run `pip download`, and return whether it succeeded. Wheels get into the cache only as a whole."""
+        """Run `pip download`, and return whether it succeeded. A wheel is moved into the cache only when it is
+        complete."""
         with tempfile.TemporaryDirectory(dir=self.root, prefix="draft-") as draft:
             lock = Path(draft) / "lock.txt"
             lock.write_text("".join(f"{pin.line}\n" for pin in pins), encoding="utf-8")

@@ -26,8 +26,8 @@ PORT = 8642
 
 @contextmanager
 def served_wheels(folder: Path, list_wheels: Callable[[], list[str]]) -> Iterator[dict[str, str]]:
-    """Serve wheels of `folder` while the `with` block runs. Yield the host names that the build has to know, with their
-    addresses; none if the address cannot be used.
+    """Serve wheels of `folder` while the `with` block runs. Yield the host name that the build has to know, with its
+    address. Yield an empty mapping if no server can be started.
 
     `list_wheels` downloads what the folder lacks and returns the names of the wheels to serve. It is called when the
     build asks for the first time, so a build whose layers are all cached downloads nothing."""

@@ -142,13 +142,13 @@ class ImageUsed:
 class Capsule:
     """What a job was made of.
 
-    `started` is a Unix time and `version` the version of hvdocker. `command` is what each rank runs; `launcher`
-    are the words that show how its ranks are started, `launcher_name` and `launcher_options` name the launcher with its
-    options, and `launcher_reason` says what chose it. `ranks` is the number of ranks if it differs from the number of
-    slots, else 0. `workdir` is the folder in the
-    container in which ranks start. `addresses` has the training address and `engines` the version of the Docker engine,
-    both by host. `port` is the port of the workers' sshd. `resilience` has the settings for restarts, elastic jobs and
-    hangs, as `Resilience.as_json` returns them. `script` names the script, module or command for the user.
+    `started` is a Unix time and `version` the version of hvdocker. `command` is what each rank runs, in the folder
+    `workdir` of the container. `launcher_name` and `launcher_options` are the launcher and its options. `launcher` are
+    words that show the user how the ranks are started, and `launcher_reason` says what chose the launcher. `ranks` is
+    the number of ranks if it differs from the number of slots, else 0. `addresses` has the training address and
+    `engines` the version of the Docker engine, both by host. `port` is the port of the workers' sshd. `resilience` has
+    the settings for restarts, elastic jobs and hangs, as `Resilience.as_json` returns them. `script` names the script,
+    module or command for the user.
 
     Values of `env` that look secret are replaced by stars. `env_from_caller` names the variables that were taken from
     the environment of the user who started the job. `secrets` has names and sources, no values. `requirements` are the

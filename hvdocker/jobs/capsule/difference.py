@@ -173,9 +173,9 @@ def _image(ran: ComparedJob) -> dict[str, str | None]:
 
 
 def _requirements(ran: ComparedJob) -> dict[str, str | None]:
-    """Return the requirements of the job. For a requirement line, key and value are both the line; for a constraint
-    line, both are the line with `-c ` in front. For a wheel, the key is its name and the value its shortened digest.
-    So `diff` shows a line that only one job has as a value that the other job lacks."""
+    """Return the requirements of the job as pairs of a key and a value. For a requirement line, both are the line; for
+    a constraint line, both are the line with `-c ` in front. For a wheel, the key is its name and the value its
+    shortened digest. So `diff` shows a line that only one job has as a value that the other job lacks."""
     found = ran.capsule.requirements or {}
     lines = [*_list(found.get("lines")), *(f"-c {line}" for line in _list(found.get("constraints")))]
     wheels = found.get("wheels")

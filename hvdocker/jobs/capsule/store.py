@@ -48,7 +48,7 @@ class StoredCapsule:
     """A job's capsule as it was found, with its patch and record.
 
     `patch` has the uncommitted code changes, empty if there are none or no copy was found. `record` is the text of the
-    job's record.json, None if no copy was found. `host` is the host that the capsule came from, None if this machine
+    job's record.json, None if no copy was found. `host` is the host that the capsule came from, None if this controller
     wrote it. A capsule from a host is not trusted."""
 
     capsule: Capsule
@@ -85,7 +85,7 @@ def fetch_capsule_files(located: Located, session: Session, state: ClusterState,
     Return texts for the user that say what could not be fetched and why; empty if nothing failed.
 
     `target` is the folder that the caller fetched outputs and logs into. If that is .hvdocker/jobs/<job> itself, the
-    record is left out here, because it came with the logs. A capsule that this machine wrote is not replaced."""
+    record is left out here, because it came with the logs. A capsule that this controller wrote is not replaced."""
     folder = located.jobs / job
     try:
         host, files = _first_of_each(session, state, job)

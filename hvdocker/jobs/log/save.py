@@ -82,8 +82,8 @@ def missing_beginning(link: HostLink, container: str, lines: int) -> str:
     """Return a text that says which part of the output is missing from the log of the master `container`, which has
     `lines` lines. Empty if none is, or if that is unknown because there is no record.
 
-    The supervisor counts in record.json the lines that came from the launcher (the program that
-    starts the ranks). It does not count its own lines, which are few."""
+    The supervisor counts in record.json the lines that came from the launcher. It does not count its own lines, which
+    are few."""
     from hvdocker.engine import archive
     from hvdocker.engine.container_errors import translating_container_errors
 

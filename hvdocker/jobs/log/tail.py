@@ -53,7 +53,8 @@ def read_tail(
     """Return the last `count` lines in the log of the master `container` that pass the filter `wanted`, and where a
     reader continues after them. `placement` says on which host each rank is. Lines before `since` (a Unix time) are
     left out; None means no limit. With `is_open` (the job still runs) an unfinished last line is left to that reader.
-    `launcher` is the name of the job's launcher, whose own noise is left out.
+    `launcher` is the name of the job's launcher: its `filter` removes lines that it wrote itself and that say nothing
+    new.
 
     An engine can begin a log at a time, but not after a certain line. So this function reads at least the whole last
     second of the log. The reader begins with that second again and skips the lines that were read here."""

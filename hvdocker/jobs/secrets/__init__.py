@@ -8,7 +8,6 @@ created and before it is started. A label of the master names the secrets, so th
 in containers.
 
 The supervisor removes the secrets when the job ends, in its own container and, over ssh, in the workers. A rank wrapper
-that loses the launcher (the program that started it) removes the secrets on its host, unless the
-job may be restarted. The steps here handle the rest: a killed master, or a host that was unreachable when the job
-ended. `down` removes the containers with all that is in them. To add a step, touch `steps`, `plan` and `ACTIONS` in
-`actions`."""
+that loses the connection to the launcher removes the secrets on its host, unless the job may be restarted. The steps
+here handle the rest: a killed master, or a host that was unreachable when the job ended. `down` removes the containers
+with all that is in them. To add a step, touch `steps`, `plan` and `ACTIONS` in `actions`."""

@@ -1,7 +1,7 @@
 """Finds out which frameworks a script imports, itself or through other files that are synced with it.
 
-The files are parsed, never run. It is a guess: an import that a script may do without (in `try` with ImportError), or
-that only type checkers see, does not count."""
+The files are parsed, never run, so the result is a guess. It leaves out imports that the script can do without (in a
+`try` that catches ImportError), and imports for type checkers only."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _imports(file: Path, path: PurePosixPath) -> Iterator[str]:
 
 def _in_statements(body: list[ast.stmt], path: PurePosixPath) -> Iterator[str]:
     """Yield the modules that statements import when they run. `path` is the file, for relative imports. The bodies of
-    functions are left out: they may never run."""
+    functions other than `main` are left out: they may never run."""
     for node in body:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
