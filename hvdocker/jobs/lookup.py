@@ -72,8 +72,11 @@ class FoundJob:
 
     @property
     def ranks(self) -> int:
-        """The number of ranks if it differs from the number of slots, else 0. It is also 0 if `master` is None."""
-        return (self.master.ranks if self.master else None) or 0
+        """The number of ranks if it differs from the number of slots, else 0. It is from the label of the master, or
+        from the job's files on the controller if `master` is None."""
+        if self.master:
+            return self.master.ranks or 0
+        return (self.local.past.np if self.local else None) or 0
 
     @property
     def head(self) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hvdocker.errors import JobFailed, JobStopped
+from hvdocker.launchers import named
 from hvdocker.protocol.placement import Placement
 from hvdocker.protocol.rank_messages import RankEnd
 from hvdocker.protocol.record import DroppedHost, Hang, JobRecord
@@ -72,7 +73,7 @@ def _failure(ended: EndedJob, propagates_exit: bool) -> JobFailed:
     elif record.lost_hosts:
         error = _host_lost(ended, record, record.lost_hosts)
     elif record.first_failure:
-        error = _rank_failed(ended, record.first_failure, record.ranks)
+        error = _rank_failed(ended, record.first_failure, record)
         code = record.first_failure.code
         if propagates_exit and code and 0 < code < 256 and code not in _RESERVED_EXIT_CODES:
             error.exit_code = code
@@ -96,10 +97,10 @@ def _unreported(ended: EndedJob) -> JobFailed:
     )
 
 
-def _rank_failed(ended: EndedJob, first: RankEnd, ranks: Sequence[RankEnd]) -> JobFailed:
+def _rank_failed(ended: EndedJob, first: RankEnd, record: JobRecord) -> JobFailed:
     is_masters = first.host == ended.head and ended.end.was_oom_killed
     is_memory = first.was_oom_killed or (is_masters and first.signal == _SIGKILL)
-    others = "the other ranks were ended; " if _others_were_ended(first, ranks) else ""
+    others = "the other ranks were ended; " if _others_were_ended(first, record) else ""
     fix = f"{others}all output: {ended.logs}"
     if is_memory:
         fix = f"let a rank need less, or give it more: `memory:` in the inventory; {fix}"
@@ -111,12 +112,12 @@ def _rank_failed(ended: EndedJob, first: RankEnd, ranks: Sequence[RankEnd]) -> J
     )
 
 
-def _others_were_ended(first: RankEnd, ranks: Sequence[RankEnd]) -> bool:
-    """Return whether a job ended its other ranks after `first` had failed. It did not if the ranks are independent:
-    then some succeeded, and none was ended by a signal."""
-    others = [end for end in ranks if end.rank != first.rank]
-    has_success = any(end.code == 0 for end in others)
-    return not has_success or any(end.signal or end.code is None for end in others)
+def _others_were_ended(first: RankEnd, record: JobRecord) -> bool:
+    """Return whether the job ended its other ranks after `first` had failed. Ranks of a pool are independent: they were
+    ended only if one of them did not end by itself."""
+    if not named(record.launcher).is_pool:
+        return True
+    return any(end.signal or end.code is None for end in record.ranks if end.rank != first.rank)
 
 
 def _how_it_ended(end: RankEnd) -> str:

@@ -45,17 +45,21 @@ def test_the_first_rank_that_failed_with_its_last_words() -> None:
 
 
 @pytest.mark.parametrize(
-    ("others", "are_ended"),
+    ("launcher", "others", "are_ended"),
     [
-        ((RankEnd(0, "b", 0), RankEnd(2, "a", 0)), False),
-        ((RankEnd(0, "b", 0), RankEnd(2, "a", 5)), False),
-        ((RankEnd(0, "b", 0), RankEnd(2, "a", 143, 15)), True),
-        ((RankEnd(0, "b", 1), RankEnd(2, "a", None)), True),
+        ("torch", (RankEnd(0, "b", 0), RankEnd(2, "a", 0)), True),
+        ("each", (RankEnd(0, "b", 0), RankEnd(2, "a", 5)), False),
+        ("each", (RankEnd(0, "b", 3), RankEnd(2, "a", 5)), False),
+        ("each", (RankEnd(0, "b", 0), RankEnd(2, "a", 143, 15)), True),
+        ("each", (RankEnd(0, "b", 1), RankEnd(2, "a", None)), True),
     ],
 )
-def test_other_ranks_were_ended_unless_they_are_independent(others: tuple[RankEnd, ...], are_ended: bool) -> None:
+def test_other_ranks_were_ended_unless_they_are_independent(
+    launcher: str, others: tuple[RankEnd, ...], are_ended: bool
+) -> None:
     first = RankEnd(1, "a", 7)
-    error = judged(JobEnd(record("failed", first, ranks=(others[0], first, others[1])), 1))
+    job = replace(record("failed", first, ranks=(others[0], first, others[1])), launcher=launcher)
+    error = judged(JobEnd(job, 1))
     assert ("the other ranks were ended" in (error.fix or "")) == are_ended
 
 
