@@ -88,6 +88,7 @@ def write_bundle(logs: Path, answers: Answers, lines: Sequence[str]) -> str:
 
 
 def next_folder(logs: Path) -> Path:
+    """Make and return the next free folder hang-<n> in `logs`; the last one again if MAX_BUNDLES exist."""
     number = 1
     while number < MAX_BUNDLES and (logs / f"hang-{number}").exists():
         number += 1

@@ -24,8 +24,8 @@ class Frame:
 
 def main_frames(text: str) -> tuple[Frame, ...]:
     """Return the calls of the main thread, innermost first; empty if the text has no stack. `text` is the output of
-    py-spy or faulthandler for one process. If no thread is marked as the main thread, the last one in the text is
-    taken."""
+    py-spy or faulthandler for the processes of one rank, its command first. If several processes have a main thread,
+    the first is taken. If no thread is marked as a main thread, the last thread in the text is taken."""
     threads: list[tuple[bool, list[Frame]]] = []
     for line in text.splitlines():
         dumped, spied = DUMP_THREAD.match(line), PY_SPY_THREAD.fullmatch(line)

@@ -44,8 +44,8 @@ class IdleTimer:
             self.end(now)
 
     def beat(self, mark: Mark, now: float) -> None:
-        """Note a heartbeat: `mark`, a message of a rank with the CPU time used and the bytes written so far. Reset
-        the timer to `now` if either has grown enough since the last heartbeat. A message without these values is
+        """Note a heartbeat: `mark`, a message of a rank with the CPU time used and the bytes written so far. Reset the
+        timer to `now` if the rank has written or worked since its last heartbeat. A message without these values is
         ignored."""
         try:
             key = (int(mark["rank"]), str(mark["host"]))
@@ -59,8 +59,8 @@ class IdleTimer:
 
     def _has_said(self, key: BeatKey, said: int) -> bool:
         """Return whether the rank has written more since its last heartbeat. `key`: the rank and its host. `said`: the
-        bytes that it has written so far. Unfinished lines count; stall warnings do not. A heartbeat may arrive before
-        the stall warning whose bytes it includes, so the highest count is kept."""
+        bytes that the rank has written so far. Unfinished lines count; stall warnings do not. The highest count so far
+        is kept, because a heartbeat may arrive before the stall warning whose bytes it includes."""
         own = said - self._stall_bytes.get(key[0], 0)
         before = self._said.get(key)
         self._said[key] = max(own, before or 0)

@@ -98,11 +98,11 @@ def collect_stacks(job: Job, run: Path = paths.RUN) -> dict[str, Any]:  # Any: J
 def stacks_of_processes(
     pool: ThreadPoolExecutor, ways: Mapping[Process, tuple[str | None, Path]], commands: Container[int]
 ) -> dict[Process, Stack]:
-    """Return the stacks of every process in `ways`, which maps a process to the path of py-spy (None if missing) and
-    to the folder into which the process writes its stacks on a signal. `commands`: the pids of the ranks' commands,
-    which are asked first. Several processes are asked at the same time, in the threads of `pool`, because a hung
-    process may answer slowly and a rank may have many processes. A process that has not answered after ALL_S gets
-    an empty Stack, whose method (the way in which it was obtained) is `none`."""
+    """Return the stacks of every process in `ways`, which maps a process to the path of py-spy (None if missing) and to
+    the folder into which the process writes its stacks on a signal. `commands`: the pids of the ranks' commands, which
+    are asked first. Several processes are asked at the same time, in the threads of `pool`, because a hung process may
+    answer slowly and a rank may have many processes. A process that has not answered after ALL_S gets a Stack with the
+    method `none`."""
     deadline = time.monotonic() + ALL_S
     order = sorted(ways, key=lambda process: (process.pid not in commands, process.pid))
     asked = {process: pool.submit(stack_of, process, *ways[process]) for process in order}

@@ -1,10 +1,11 @@
 """The launchers: one file for each way to start the ranks of a job, behind the base class in `launcher.py`.
 
-`launcher_of` finds the launcher of a job. `host_prefix.py` adds the host to the header of a rank's line, for all
+`launcher_of` finds the launcher of a job. `spawned.py` is the base class of launchers whose processes hvdocker's own
+program `spawn` starts: all but Horovod. `host_prefix.py` adds the host to the header of a rank's line, for all
 launchers. Horovod has two files: `horovod.py`, and `horovod_elastic.py` for elastic jobs.
 
 To add a launcher, add its file here, its name to NAMES, and a file of the same name in `hvdocker/launchers`. Files here
-are pure. They import only `hvdocker.protocol` and `inside/runtime`."""
+are pure. They import only each other, `hvdocker.protocol` and `inside/runtime`."""
 
 from importlib import import_module
 
@@ -24,6 +25,6 @@ def named(name: str) -> Launcher:
 
 
 def launcher_of(job: Job) -> Launcher:
-    """Return the launcher of a job: the one that job.json names, in its form for this job. Raises JobError if this
-    image does not know it."""
+    """Return the launcher that job.json names, or its variant that this job needs, for example because the job is
+    elastic. Raises JobError if this image does not know the launcher."""
     return named(job.launcher.name).for_job(job)

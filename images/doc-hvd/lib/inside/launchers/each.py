@@ -1,4 +1,4 @@
-"""Plain processes: the command once for each slot, independent of each other. Pure."""
+"""Runs the command once for each rank, independent of the other ranks. Pure."""
 
 import re
 
@@ -10,9 +10,9 @@ PLACEHOLDER = re.compile(r"\{(?:rank|size|local_rank|host)\}")
 
 
 class Each(SpawnedLauncher):
-    """The launcher `each`. The numbers of a rank are filled into its command: {rank}, {size}, {local_rank}, {host}.
-    There may be more ranks than slots: the rest wait for a free slot. A failing rank does not end the others, unless
-    the option `fail_fast` is set."""
+    """The launcher `each`. The values of a rank replace {rank}, {size}, {local_rank} and {host} in its command. If
+    there are more ranks than slots, the rest wait for a free slot. A failing rank does not end the others, unless the
+    option `fail_fast` is set."""
 
     name = "each"
 

@@ -1,8 +1,8 @@
 """Horovod: horovodrun starts the ranks of a job on fixed hosts, over Gloo. `horovod_elastic.py` is for elastic jobs.
 Pure.
 
-The controller gives the words of horovodrun's command line (option `words`). On other hosts than those of job.json,
-after a restart, the number of ranks and the hosts in them are replaced."""
+The controller gives the words of horovodrun's command line (option `words` in job.json). If a restart uses other hosts
+than those in job.json, the hosts and the number of ranks in these words are replaced."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ STALL_ENDS = "One or more rank (marked by"
 
 
 class Horovod(Launcher):
-    """horovodrun on fixed hosts."""
+    """The launcher `horovod` for jobs that are not elastic."""
 
     name = "horovod"
     program = "horovodrun"
@@ -77,8 +77,8 @@ class Horovod(Launcher):
         return "/horovod/" in file or function.startswith("hvd.")
 
     def identity(self, env: Mapping[str, str]) -> RankIdentity:
-        """Return the numbers that horovodrun gave the rank. It does not number hosts: its `cross rank` differs from
-        that if hosts have different numbers of ranks."""
+        """Return the numbers that horovodrun gave the rank. horovodrun does not number hosts: its `cross rank` is not
+        the number of the host if hosts have different numbers of ranks."""
         return RankIdentity(
             rank=int(env.get("HOROVOD_RANK", "0")),
             size=int(env.get("HOROVOD_SIZE", "1")),
@@ -107,7 +107,8 @@ class Horovod(Launcher):
 
 
 class HorovodFailureReader(FailureReader):
-    """Reads the last lines of horovodrun: it names the rank that failed first, and on a later line the exit code."""
+    """Reads the end of horovodrun's own output, which names the rank that failed first and, on a later line, the exit
+    code of this rank."""
 
     def __init__(self) -> None:
         self._rank: int | None = None

@@ -12,8 +12,9 @@ ELASTIC_TIMEOUT_S = 600.0
 
 
 class HorovodElastic(Horovod):
-    """horovodrun with a discovery script. Rank numbers in Horovod's stall warnings are not those of the processes,
-    because a process may get another number when hosts come and go."""
+    """The launcher `horovod` for elastic jobs. A rank number in one of Horovod's stall warnings (messages that ranks
+    are missing) may not be the number with which the process was started, because numbers change when hosts come and
+    go."""
 
     trusts_rank_numbers = False
     restarts_ranks = True

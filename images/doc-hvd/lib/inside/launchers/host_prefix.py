@@ -12,10 +12,10 @@ UNKNOWN_HOST = "?"
 
 
 class HostPrefix:
-    """A callable that gets the start of an output line and returns it. If the line's rank does not run on the host that
-    the placement says, the host is added to the header (`?` if it is not known). Lines without a header stay as they
-    are. `job_hosts` is the job's placement: its hosts in the order of their ranks. `host_of` returns the host on which
-    a rank runs now, or None if unknown."""
+    """A callable that gets the start of an output line, and returns what to write in its place. If the line's rank does
+    not run on the host that the placement says, the host is added to the header (`?` if the host is not known). Lines
+    without a header are returned unchanged. `job_hosts` is the job's placement: its hosts in the order of their ranks.
+    `host_of` returns the host on which a rank runs now, or None if unknown."""
 
     def __init__(self, job_hosts: Sequence[JobHost], host_of: Callable[[int], str | None]) -> None:
         self._usual = [job_host.name for job_host in job_hosts for _ in range(job_host.slots)]

@@ -17,7 +17,7 @@ WAITING = re.compile(r"block_until_ready|_value|sync_global_devices|process_allg
 
 
 class Jax(SpawnedLauncher):
-    """The launcher `jax`. Rank 0 serves as the coordinator."""
+    """The launcher `jax`. Rank 0 runs JAX's coordinator, to which all ranks connect."""
 
     name = "jax"
     framework = "JAX"

@@ -14,7 +14,7 @@ from inside.runtime.layout import Layout
 class RankIdentity:
     """The numbers of one rank: its rank among all ranks (`size` of them), its rank among those of its host
     (`local_size` of them), and the number of its host (`node_rank`). If the launcher does not number hosts, `node_rank`
-    is -1; the rank wrapper then takes the place of the host in job.json."""
+    is -1; the rank wrapper then uses the position of the host in job.json."""
 
     rank: int
     size: int
@@ -38,8 +38,9 @@ class LauncherRun:
 
 
 class StallReader:
-    """Reads stall warnings: messages of a framework, in the output of a rank, that other ranks are missing. Such a line
-    is no sign of work. `missing` are the ranks that the last warning names. This one knows no warnings."""
+    """Finds stall warnings: messages of a framework, in the output of a rank, that other ranks are missing. Lines of a
+    stall warning are no sign of work. `missing` has the ranks that the last warning names. This base class finds no
+    warnings."""
 
     def __init__(self) -> None:
         self.missing: set[int] = set()
@@ -51,8 +52,9 @@ class StallReader:
 
 
 class FailureReader:
-    """Reads the launcher's own lines (those without a rank header), and finds what they say about the first rank that
-    failed. This one finds nothing."""
+    """Finds in the launcher's own lines (those without a rank header) which rank failed first, and which ranks failed
+    because another rank had failed. Both methods must get every line in order, because a message may have several
+    lines. This base class finds nothing."""
 
     def read(self, line: str) -> tuple[int, int] | None:
         """Return rank and exit code of the first failed rank if `line` completes this information, else None. Code 255
@@ -60,8 +62,8 @@ class FailureReader:
         return None
 
     def consequence(self, line: str) -> int | None:
-        """Return the rank that failed because of another one, if `line` completes this information, else None. Must get
-        every line."""
+        """Return a rank that failed because another rank had failed, if `line` completes this information, else
+        None."""
         return None
 
 
@@ -69,8 +71,8 @@ class Launcher:
     """A way to start the ranks of a job. `name` is its name in job.json. `program` must be on the image's PATH (empty:
     no program is needed); `missing_advice` says what to do if it is not. `framework` is the name of the framework whose
     stall warnings are read, for messages. `busy_threads` is the number of background threads of a rank that never rest.
-    `trusts_rank_numbers` says that rank numbers in stall warnings are those of the processes. `restarts_ranks` says
-    that the launcher itself starts ranks again (an elastic job)."""
+    `trusts_rank_numbers` says that a rank number in a stall warning is the one with which the process was started.
+    `restarts_ranks` says that the launcher itself starts ranks again (an elastic job)."""
 
     name = ""
     program = ""
@@ -99,7 +101,7 @@ class Launcher:
         return sum(host.slots for host in run.hosts)
 
     def requested_rank_count(self, run: LauncherRun) -> int:
-        """Return the number of ranks that this run is recorded with. An elastic job may begin with more."""
+        """Return the number of ranks that record.json names for this run. An elastic job may begin with more."""
         return self.rank_count(run)
 
     def elastic_timeout_s(self, job: Job) -> float:
@@ -146,15 +148,16 @@ class Launcher:
         )
 
     def master_env(self, env: Mapping[str, str]) -> dict[str, str]:
-        """Return where the process with rank 0 listens, if the launcher itself chose that and told it in the
-        environment of the rank wrapper (`env`). Else the job's own address and port are used."""
+        """Return MASTER_ADDR and MASTER_PORT (where rank 0 listens) from the environment of the rank wrapper (`env`),
+        if the launcher itself chose them. By default return nothing: the rank then gets the address of the head and the
+        port of the job."""
         return {}
 
     def rank_command(self, job: Job, identity: RankIdentity) -> tuple[str, ...]:
-        """Return the command of a rank."""
+        """Return the command that a rank runs: by default the user's command in job.json, unchanged."""
         return job.command
 
     def rank_env(self, identity: RankIdentity, job: Job, interface: str | None) -> dict[str, str]:
-        """Return variables for the rank's command beyond those of every launcher. `interface` is the training
-        interface of this host, None if it was not found. Variables of the image and of the job take precedence."""
+        """Return the variables that only this launcher gives to a rank's command. `interface` is the training interface
+        of this host, None if it was not found. Variables of the image and of the job take precedence."""
         return {}

@@ -1,7 +1,7 @@
 """Open MPI: mpirun on the head starts the rank wrappers, over hvdocker's ssh. Pure.
 
-Settings go through variables, because Open MPI 4 and 5 have different flags for them. Variables for the other version
-have no effect."""
+mpirun gets its settings as environment variables, because Open MPI 4 and 5 have different flags for them. Each version
+ignores the variables of the other."""
 
 import ipaddress
 import re
@@ -32,7 +32,7 @@ PASSED_ON = (variables.OUTPUT_SOCKET, variables.RESTART)
 
 
 class MpiFailure(FailureReader):
-    """Reads the lines in which mpirun names the first process that failed."""
+    """Reads the lines in which mpirun names the first process that failed, or a rank whose peer is gone."""
 
     def __init__(self) -> None:
         self._rank: int | None = None
@@ -57,7 +57,8 @@ class MpiFailure(FailureReader):
 
 
 class Mpi(SpawnedLauncher):
-    """The launcher `mpi`. The spawner's agents on the other hosts start nothing: they collect the output of ranks."""
+    """The launcher `mpi`. The spawner starts one process, mpirun on the head, and mpirun starts the ranks of all hosts.
+    The spawner's agents on the other hosts only collect the output of these ranks."""
 
     name = "mpi"
     program = "mpirun"
@@ -103,8 +104,9 @@ class Mpi(SpawnedLauncher):
 
 
 def mpirun_env(run: LauncherRun) -> dict[str, str]:
-    """Return the settings of mpirun: our ssh, the training network, the grace of ranks, and how its daemon is started
-    on another host. A login there has not the PATH of the image."""
+    """Return the variables with mpirun's settings: hvdocker's ssh, the training network, the time between SIGTERM and
+    SIGKILL of ranks, and how mpirun starts its daemon on another host. That is done through `bin/in-image`, because an
+    ssh session does not have the PATH of the image."""
     network = common_network([host.address for host in run.hosts])
     ssh, grace_s = str(run.layout.bin / "ssh"), f"{run.job.grace_s + 2:.0f}"
     agent = str(run.layout.bin / "in-image")
@@ -125,8 +127,8 @@ def mpirun_env(run: LauncherRun) -> dict[str, str]:
 
 
 def common_network(addresses: Sequence[str]) -> str:
-    """Return the smallest network that contains all addresses, such as 198.18.0.0/30. Interfaces may have other names
-    on other hosts, so they are named by it."""
+    """Return the smallest network that contains all addresses, such as 198.18.0.0/30. mpirun gets this network instead
+    of the name of an interface, because names may differ between hosts."""
     found = [ipaddress.ip_address(address.partition("%")[0]) for address in addresses]
     bits = found[0].max_prefixlen
     different = max(int(one) ^ int(found[0]) for one in found).bit_length()

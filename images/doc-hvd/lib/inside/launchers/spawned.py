@@ -1,4 +1,5 @@
-"""The base class of launchers whose ranks are started by hvdocker's own program `spawn`. Pure."""
+"""The base class of launchers whose processes hvdocker's own program `spawn` (the spawner) starts. The spawner runs on
+the head. On each host it has an agent, the program `agent`, which starts the processes there. Pure."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -14,8 +15,8 @@ FIRST_FAILED_LINE = re.compile(r"hvdocker: rank (\d+) was the first to fail: exi
 
 @dataclass(frozen=True)
 class Slot:
-    """A place for one process: the host, the number of the host (`node`), and the number of the slot on it, among
-    `local_size`."""
+    """A slot for one process: its host, the number of this host (`node`), and the number of the slot on this host
+    (`local`, one of `local_size`)."""
 
     host: str
     node: int
@@ -25,8 +26,8 @@ class Slot:
 
 @dataclass(frozen=True)
 class ProcessStart:
-    """A process that the agent of a host is to start. `key` identifies it. `env` are the variables that it gets beyond
-    those of every program. `rank` is its rank; None if it is a program that starts ranks itself."""
+    """A process that the agent of a host is to start. `key` identifies the process. `env` has the variables that only
+    this process gets. `rank` is its rank; None if it is a program that starts ranks itself, such as torchrun."""
 
     key: int
     argv: Sequence[str]
@@ -43,8 +44,9 @@ class SpawnedFailure(FailureReader):
 
 
 class SpawnedLauncher(Launcher):
-    """A launcher whose processes the spawner starts: by default one rank wrapper for each slot. `listens` says that the
-    ranks are started by another program, and send their output to the agent over a socket."""
+    """A launcher whose processes the spawner starts: by default one rank wrapper for each rank. `listens` says that
+    another program, such as torchrun, starts the rank wrappers. They then send their output to the agent of their host
+    over a socket."""
 
     listens = False
 
@@ -55,24 +57,25 @@ class SpawnedLauncher(Launcher):
         return SpawnedFailure()
 
     def ends_all(self, job: Job) -> bool:
-        """Return whether the first failure ends all other processes."""
+        """Return whether the first process that fails ends all others."""
         return True
 
     def process_hosts(self, run: LauncherRun) -> tuple[JobHost, ...]:
-        """Return the hosts with the number of processes that may run on each at the same time."""
+        """Return the hosts on which the spawner starts processes. `slots` of a host is here the number of processes
+        that may run on it at the same time."""
         return run.hosts
 
     def process_count(self, run: LauncherRun) -> int:
-        """Return how many processes there are, started or waiting for a slot."""
+        """Return how many processes the spawner starts in this run, including those that wait for a slot."""
         return self.rank_count(run)
 
     def process(self, run: LauncherRun, key: int, slot: Slot) -> ProcessStart:
-        """Return the process number `key`, which is to run in `slot`."""
+        """Return how to start process number `key` in `slot`."""
         argv = (str(run.layout.bin / "rank"), run.job.name)
         return ProcessStart(key, argv, {**self.numbers(run, key, slot), **self.process_env(run, key, slot)}, key)
 
     def process_env(self, run: LauncherRun, rank: int, slot: Slot) -> dict[str, str]:
-        """Return variables of one rank that depend on the hosts of this run."""
+        """Return the variables of a rank that depend on the hosts of this run; none by default."""
         return {}
 
     def numbers(self, run: LauncherRun, rank: int, slot: Slot) -> dict[str, str]:
@@ -87,11 +90,12 @@ class SpawnedLauncher(Launcher):
 
 
 def host_word(host: JobHost) -> str:
-    """Return a host as a word on the command line of `spawn`."""
+    """Return a host as the word NAME=ADDRESS=SLOTS for the command line of `spawn`."""
     return f"{host.name}={host.address}={host.slots}"
 
 
 def parse_host_word(word: str) -> JobHost:
-    """Return the host in a word on the command line of `spawn`. Raises ValueError."""
+    """Return the host in a word NAME=ADDRESS=SLOTS from the command line of `spawn`. Raises ValueError if the word has
+    another form."""
     name, address, slots = word.split("=")
     return JobHost(name, address, int(slots))

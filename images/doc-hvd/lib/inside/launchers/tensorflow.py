@@ -17,7 +17,7 @@ WAITING = re.compile(r"quick_execute|_collective|collective_|_check_health|TFE_P
 
 
 class TensorFlow(SpawnedLauncher):
-    """The launcher `tensorflow`. All ranks are workers; the first is the chief."""
+    """The launcher `tensorflow`. To TensorFlow all ranks are workers, and rank 0 is the chief."""
 
     name = "tensorflow"
     framework = "TensorFlow"
@@ -33,8 +33,9 @@ class TensorFlow(SpawnedLauncher):
 
 
 def tf_config(run: LauncherRun, rank: int) -> str:
-    """Return TF_CONFIG of a rank. Each worker listens at its host, at the port of its slot: the first port of the job
-    belongs to MASTER_PORT."""
+    """Return the value of TF_CONFIG for a rank: where every rank listens, and which of them this rank is. A rank
+    listens on the training address of its host. Its port is MASTER_PORT + 1 + its number among the ranks of the
+    host."""
     workers = [
         f"{address(host.address)}:{run.job.master_port + 1 + local}"
         for host in run.hosts
@@ -44,7 +45,7 @@ def tf_config(run: LauncherRun, rank: int) -> str:
 
 
 def address(host: str) -> str:
-    """Return an address as it stands before a port: IPv6 in brackets."""
+    """Return an address in the form in which a port may follow: IPv6 in brackets."""
     return f"[{host}]" if ":" in host else host
 
 

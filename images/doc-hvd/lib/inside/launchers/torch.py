@@ -19,7 +19,7 @@ WAITING_FILES = ("/torch/distributed/", "/torch/nn/parallel/distributed.py")
 
 
 class Torch(SpawnedLauncher):
-    """The launcher `torch`: DDP, FSDP and the libraries on top of them, such as Lightning and Accelerate."""
+    """The launcher `torch`, for DDP, FSDP and the libraries on top of them, such as Lightning and Accelerate."""
 
     name = "torch"
     framework = "PyTorch"
@@ -40,7 +40,7 @@ class Torch(SpawnedLauncher):
 
 
 def network_env(interface: str | None) -> dict[str, str]:
-    """Return the variables that make PyTorch use the training interface."""
+    """Return the variables that make PyTorch use the training interface; empty if `interface` is None."""
     if interface is None:
         return {}
     # A bare name is a prefix to NCCL: eth1 would also take eth10.
@@ -48,7 +48,8 @@ def network_env(interface: str | None) -> dict[str, str]:
 
 
 def thread_env(identity: RankIdentity) -> dict[str, str]:
-    """Return OMP_NUM_THREADS as torchrun sets it: several ranks on a host would otherwise use all cores each."""
+    """Return OMP_NUM_THREADS as torchrun sets it: 1 if the host has several ranks, because each would otherwise use all
+    cores. Empty if the host has one rank."""
     return {"OMP_NUM_THREADS": "1"} if identity.local_size > 1 else {}
 
 

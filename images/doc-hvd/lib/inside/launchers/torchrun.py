@@ -1,4 +1,4 @@
-"""torchrun: one torchrun agent on each host, which starts the rank wrappers. Pure."""
+"""torchrun: the spawner starts one torchrun on each host, which starts the rank wrappers there. Pure."""
 
 from collections.abc import Mapping, Sequence
 
@@ -18,7 +18,9 @@ RENDEZVOUS = {"last_call_timeout": 5, "keep_alive_interval": 2, "keep_alive_max_
 
 
 class Torchrun(Torch):
-    """The launcher `torchrun`: static rendezvous, with the head as node 0."""
+    """The launcher `torchrun` for jobs that are not elastic. The torchruns find each other by torchrun's static
+    rendezvous, in which the head is node 0. If several hosts may restart ranks (`--max-restarts`), they use its c10d
+    rendezvous."""
 
     name = "torchrun"
     program = "torchrun"
@@ -66,7 +68,7 @@ class Torchrun(Torch):
 
 
 class ElasticTorchrun(Torchrun):
-    """torchrun for an elastic job: hosts may leave and join."""
+    """The launcher `torchrun` for elastic jobs: hosts may leave and join."""
 
     restarts_ranks = True
     trusts_rank_numbers = False
@@ -78,8 +80,9 @@ class ElasticTorchrun(Torchrun):
 
 
 def node_bounds(job: Job) -> tuple[int, int]:
-    """Return the smallest and the largest number of hosts of an elastic job. torchrun counts hosts, not ranks. The
-    smallest is that of the hosts with the most slots; the spawner itself takes care of the number of ranks."""
+    """Return the smallest and the largest number of hosts of an elastic job, because torchrun counts hosts, not ranks.
+    The smallest number assumes that the hosts with the most slots take part. The spawner itself makes sure that there
+    are `min_np` slots (`limited_hosts`)."""
     elastic = job.resilience.elastic
     assert elastic is not None
     shares = sorted((host.slots for host in job.hosts), reverse=True)
@@ -90,7 +93,8 @@ def node_bounds(job: Job) -> tuple[int, int]:
 
 
 def limited_hosts(job: Job, hosts: Sequence[JobHost]) -> tuple[JobHost, ...]:
-    """Return the hosts that an elastic job uses, with at most `max_np` slots; none if there are fewer than `min_np`."""
+    """Return those of `hosts` that an elastic job uses, in the same order, with at most `max_np` slots together. The
+    last one may have fewer slots than before. Empty if there are fewer than `min_np` slots."""
     elastic = job.resilience.elastic
     assert elastic is not None
     left = sum(host.slots for host in hosts) if elastic.max_np is None else elastic.max_np
@@ -103,7 +107,8 @@ def limited_hosts(job: Job, hosts: Sequence[JobHost]) -> tuple[JobHost, ...]:
 
 
 def rendezvous_words(run: LauncherRun, host: JobHost, nodes: str, restarts: int) -> list[str]:
-    """Return the command line of torchrun on one host with the c10d rendezvous, which the head serves."""
+    """Return the command line of torchrun on one host with the c10d rendezvous, for which the head runs the server.
+    `nodes` is the number of hosts, or MIN:MAX. `restarts` is how often torchrun may start the ranks again."""
     is_head = host.name == run.job.host
     conf = ",".join(f"{name}={value}" for name, value in {**RENDEZVOUS, "is_host": str(is_head).lower()}.items())
     head = run.job.head_address
@@ -123,11 +128,13 @@ def user_flags(job: Job) -> list[str]:
 
 
 def rank_words(run: LauncherRun) -> list[str]:
+    """Return the end of torchrun's command line: the program to start for each rank, which is the rank wrapper."""
     return ["--no-python", str(run.layout.bin / "rank"), run.job.name]
 
 
 def torchrun_env(job: Job, slots: int) -> dict[str, str]:
-    """Return variables for torchrun itself. Without OMP_NUM_THREADS it would warn that it sets it to 1."""
+    """Return variables for the torchrun of a host with this number of slots. Without OMP_NUM_THREADS, torchrun warns
+    that it sets this variable to 1."""
     threads = job.env.get("OMP_NUM_THREADS", "1" if slots > 1 else "")
     return {"OMP_NUM_THREADS": threads} if threads else {}
 

@@ -67,8 +67,8 @@ def rank_env(
 
 
 def number_env(job: Job, identity: RankIdentity) -> dict[str, str]:
-    """Return the variables with the numbers of a rank, and where the process with rank 0 listens. The ranks of every
-    launcher have them."""
+    """Return variables that the ranks of every launcher have: the numbers of the rank, and the address and port at
+    which rank 0 listens."""
     node_rank = node_rank_of(job) if identity.node_rank < 0 else identity.node_rank
     numbers = (identity.rank, identity.size, identity.local_rank, identity.local_size, node_rank, node_rank)
     own = (identity.rank, identity.size, identity.local_rank)
@@ -119,7 +119,7 @@ def identity_env(job: Job, run: Path) -> dict[str, str]:
 
 
 def launcher_env(image: Mapping[str, str], grace_s: float, restart: int = 0) -> dict[str, str]:
-    """Return the environment of the launcher. It is as small as possible, because the launcher writes all of it on
+    """Return the environment of the launcher. It is as small as possible, because a launcher may write all of it on
     remote command lines. `image` is the environment that the container was started with. HVDOCKER_GRACE_S is the time
     that a launcher leaves ranks on its own host between SIGTERM and SIGKILL: the job's `grace_s` and two seconds.
     HVDOCKER_RESTART is `restart`: how often the job was restarted before. Ranks inherit it."""

@@ -1,9 +1,9 @@
-"""The rank wrapper, which the launcher starts as each rank. It gives the command its environment, forwards
-its output, records how it ends, and makes sure that no rank outlives its launcher.
+"""The rank wrapper, which the launcher starts as each rank. It gives the command its environment, forwards its output,
+records how it ends, and makes sure that no rank outlives its launcher.
 
-The wrapper is two processes. The launcher ends a local rank by signalling the children of the process that it
-started, and freezes that process. So the outer process only guards, and the inner process does the work. If either
-is killed, the other still ends the command."""
+The wrapper is two processes. A launcher may end a rank on its own host by signalling the children of the process that
+it started, and freeze (SIGSTOP) that process. So the outer process only guards, and the inner process does the work. If
+either is killed, the other still ends the command."""
 
 import os
 import signal
@@ -95,8 +95,9 @@ def guard(inner: int, link: socket.socket) -> tuple[int, int | None]:
 
 def run_rank(name: str, guard_link: socket.socket, run: Path) -> int:
     """Do the work of the inner process (the child of the guard): read job.json of the job `name`, point /out to the
-    job's outputs, run the rank, return the exit code (2 if job.json cannot be read). `guard_link` is the connection to
-    the guard, the outer process. `run` is the folder /run/hvdocker."""
+    job's outputs, run the rank, return the exit code. It is 2 if job.json cannot be read, and 1 if the spawner's agent
+    is to get the output but cannot be reached. `guard_link` is the connection to the guard, the outer process. `run` is
+    the folder /run/hvdocker."""
     become_subreaper()
     wakeups = SignalPipe((*END_SIGNALS, signal.SIGCHLD))
     try:

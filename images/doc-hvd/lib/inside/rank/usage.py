@@ -16,8 +16,8 @@ MAX_CYCLE_CORES = 0.5
 
 class Usage(NamedTuple):
     """CPU time and memory of a rank's processes. `cpu_s` is all CPU time in seconds. `work_s` leaves out threads that
-    may be such background threads, so it hardly grows while a rank only waits. `rss_kb` is the resident memory in
-    KiB. The field names are keys of the heartbeat, the rank's regular message to the supervisor."""
+    may be background threads of the framework, so it hardly grows while a rank only waits. `rss_kb` is the resident
+    memory in KiB. The field names are keys of the heartbeat, the rank's regular message to the supervisor."""
 
     cpu_s: float
     work_s: float

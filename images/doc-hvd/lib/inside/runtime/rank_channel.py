@@ -1,6 +1,6 @@
-"""The socket over which a rank wrapper sends its output to the agent of its host, if another program (torchrun, mpirun)
-started the wrapper. That program would mix the lines of its ranks. On a socket of its own each rank has its own
-stream, and a hang-up shows that the agent is gone."""
+"""The socket over which a rank wrapper sends its output to the agent of its host (the spawner's program there), if
+another program (torchrun, mpirun) started the wrapper. That program would mix the lines of its ranks. A rank has two
+connections (channels) to the socket, for stdout and stderr. A hang-up of a channel shows that the agent is gone."""
 
 import json
 import os
@@ -15,8 +15,9 @@ MAX_HEADER_BYTES = 4096
 
 
 class ChannelHeader(NamedTuple):
-    """The first line on a channel. `pid` is the process id of the rank wrapper. `nodes` is the number of hosts for
-    which this rank was started (0: unknown)."""
+    """The first line that a rank wrapper sends on a channel. `is_error` says that the channel is for stderr, not
+    stdout. `pid` is the process id of the rank wrapper. `nodes` is the number of hosts that took part when this rank
+    was started (0: unknown)."""
 
     rank: int
     is_error: bool
@@ -37,12 +38,12 @@ def parse_header(data: bytes) -> tuple[ChannelHeader, bytes] | None:
 
 
 def socket_folder(run: Path) -> Path:
-    """Return the folder of the sockets. `run` is the folder /run/hvdocker."""
+    """Return the folder with the sockets of agents. `run` is the folder /run/hvdocker."""
     return run / "agents"
 
 
 def listen(path: Path) -> socket.socket:
-    """Return a socket that listens at `path`, which is replaced if it exists. Raises OSError."""
+    """Return a socket that listens at `path`. A file that exists there is replaced. Raises OSError if that fails."""
     path.parent.mkdir(mode=0o700, exist_ok=True)
     path.unlink(missing_ok=True)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -53,7 +54,8 @@ def listen(path: Path) -> socket.socket:
 
 
 def connect(path: Path, header: ChannelHeader) -> socket.socket:
-    """Return a connection to the agent that listens at `path`; the header is sent. Raises OSError."""
+    """Connect to the agent that listens at `path`, send the header, and return the connection. Raises OSError if the
+    agent is gone."""
     channel = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     with open_folder(path) as short:
         channel.connect(short)
@@ -62,8 +64,8 @@ def connect(path: Path, header: ChannelHeader) -> socket.socket:
 
 
 def replace_output(env: Mapping[str, str], rank: int) -> None:
-    """Replace stdout and stderr of this process by channels to the agent, if the environment (`env`) names its socket.
-    Raises OSError if the agent is gone."""
+    """Replace stdout and stderr of this process by channels to the agent, if the environment (`env`) names the agent's
+    socket. Raises OSError if the agent is gone."""
     name = env.get(variables.OUTPUT_SOCKET)
     if not name:
         return
@@ -74,7 +76,8 @@ def replace_output(env: Mapping[str, str], rank: int) -> None:
 
 
 class open_folder:  # noqa: N801  # used as a function
-    """A short name of a socket while its folder is open. The kernel takes at most 107 bytes as the name of a socket."""
+    """A context manager that returns a short name for the socket at `path`, because the kernel takes at most 107 bytes.
+    The name is valid within the context."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -1,7 +1,13 @@
-"""Starts the ranks of a job for launchers that have no program of their own for this, and collects their output.
+"""Starts the processes of a job for most launchers, and collects their output. A process is a rank wrapper, or a
+program that starts rank wrappers itself (torchrun, mpirun).
 
-`spawner.py` is a child of the supervisor on the head. It keeps one connection to each host, over which it controls
-`agent.py`. The agent starts processes, gives each line of a rank its header, and reports how processes end.
-`agent_link.py` is the spawner's end of a connection, `agent_child.py` a process of the agent, `rank_socket.py` the
-agent's socket for ranks that another program starts, `streams.py` the pipes between them. `elastic.py` adds and removes
-hosts of an elastic job. `control.py`, `line_collector.py` and `schedule.py` are pure."""
+`spawner.py` is the program `spawn`, a child of the supervisor on the head. It starts an agent on each host
+(`agent.py`), and controls it over a connection. The agent starts processes, gives each line of a rank its header, and
+reports how processes end. `agent_link.py` is the spawner's end of a connection, `agent_child.py` a process of the
+agent, `rank_socket.py` the agent's socket for ranks that another program starts. `streams.py` reads and writes the
+pipes, `line_collector.py` makes lines of them, `control.py` has the messages, and `orphans.py` ends processes that lost
+their parent. `schedule.py` decides which process runs in which slot. `elastic.py` adds and removes hosts of an elastic
+job, as `elastic_hosts.py` decides. `control.py`, `line_collector.py`, `schedule.py` and `elastic_hosts.py` are pure.
+
+The grace is the time that a process gets between SIGTERM and SIGKILL: the job's `grace_s`, and often a few seconds
+more."""

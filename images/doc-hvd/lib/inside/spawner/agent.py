@@ -46,8 +46,8 @@ def main(arguments: Sequence[str], layout: Layout | None = None) -> int:
 
 
 class Agent:
-    """Starts and ends processes of the job on this host, as the spawner commands over stdin. Lines of ranks and events
-    go to stdout and stderr."""
+    """Starts and ends processes of the job on this host, as the spawner commands over stdin. The lines of these
+    processes go to stdout and stderr, events (messages to the spawner) to stdout."""
 
     def __init__(self, job: Job, layout: Layout, loop: Loop) -> None:
         self._job = job
@@ -68,8 +68,9 @@ class Agent:
         loop.add(self)
 
     def run(self) -> int:
-        """Serve the spawner; return 0 when all processes have ended. If the spawner is gone and the job cannot restart,
-        also remove the job's secrets: no supervisor is left that would do it on this host."""
+        """Serve the spawner until the agent is to end and all processes have ended; return 0. If the spawner is gone
+        and the job cannot restart, also remove the job's secrets from this host: no supervisor is left that would do
+        it."""
         self._tell(ready_event())
         self._loop.run_until(self._is_done)
         if not self._was_asked and not self._job.resilience.goes_on:
@@ -86,7 +87,8 @@ class Agent:
         return min((planned for planned in times if planned is not None), default=None)
 
     def tick(self) -> None:
-        """End everything if that was asked for or the spawner is gone; report the processes that have ended."""
+        """End all processes after a signal, or if the connection to the spawner is dead. Tell the spawner which
+        processes have ended."""
         self._link_watch.tick()
         self._was_asked |= bool(self._loop.stop_requests)
         if self._loop.stop_requests or self._link_watch.is_dead:
@@ -112,8 +114,9 @@ class Agent:
         return not is_written or (self._socket is not None and not self._socket.is_quiet)
 
     def _is_late(self) -> bool:
-        """Return whether a reader that has to hurry has had its time to read the last output, since this was first
-        asked. Ranks that are still connected to the socket get their grace."""
+        """Return whether an agent that has to hurry has waited long enough for a slow reader of its last output. The
+        wait begins with the first call. It lasts FLUSH_S, and the grace in addition while ranks are connected to the
+        socket."""
         if not (self._is_ending and self._is_hurried):
             return False
         wait_s = FLUSH_S if self._socket is None or self._socket.is_quiet else FLUSH_S + self._job.grace_s
@@ -174,7 +177,8 @@ class Agent:
             self._end()
 
     def _end(self, is_hurried: bool = True) -> None:
-        """End all processes, then the agent. With `is_hurried` a slow reader does not delay that for long."""
+        """End all processes, then the agent. With `is_hurried` the agent waits only a short time for a slow reader of
+        its output."""
         self._is_hurried = self._is_hurried or is_hurried
         if not self._is_ending:
             self._is_ending = True

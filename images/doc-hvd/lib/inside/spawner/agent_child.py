@@ -17,8 +17,9 @@ DRAIN_S = 0.5
 
 
 class AgentChild:
-    """One process of the agent. Its lines go to the two outlets, with a header if it is a rank. `on_end` is called once
-    it has ended and its output is read. Raises StartError if it does not start."""
+    """One process of the agent, as `wanted` describes it. `env` is its whole environment, `folder` its working folder.
+    Its lines go to the two outlets (for stdout and stderr), with a header if the process is a rank. Raises StartError
+    if it does not start."""
 
     def __init__(
         self,
@@ -44,7 +45,7 @@ class AgentChild:
         self._ended_at: float | None = None
 
     def stop(self) -> None:
-        """Ask the process to end; it is killed after the grace."""
+        """Send the process SIGTERM; `tick` kills it after the grace."""
         if self._ended_at is None:
             self._child.end()
 
@@ -55,11 +56,12 @@ class AgentChild:
         return None if wait_ms is None else time.monotonic() + wait_ms / 1000
 
     def tick(self) -> bool:
-        """Kill the process if its grace is over. Return whether it has ended and its output is read, so that
-        `finish` is to be called.
+        """Kill the process if its grace is over. Return whether it has ended and its output is read, so that `finish`
+        is to be called.
 
-        If the outer process of a rank wrapper was killed, the inner one still ends the command and holds the pipes open
-        meanwhile. It gets the grace for that."""
+        After the end of the process, another process may hold the pipes open. They are then read for DRAIN_S more; for
+        a rank, for its grace. The reason: if the outer process of a rank wrapper was killed, the inner one still has to
+        end the command."""
         if self._ended_at is None:
             self._child.tick()
             if not self._child.has_ended():
@@ -87,7 +89,8 @@ class AgentChild:
 def lines_inlet(
     loop: Loop, fd: int, header: bytes, outlet: Outlet, on_end: Callable[[], object] = lambda: None
 ) -> Inlet:
-    """Return an inlet that passes the lines of `fd` to `outlet`, each with `header`."""
+    """Return an inlet that passes the lines of the file descriptor `fd` to `outlet`, each with `header` before it.
+    `on_end` is called after the last line."""
     lines = LineCollector(header)
 
     def end() -> None:

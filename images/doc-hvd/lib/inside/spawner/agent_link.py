@@ -17,9 +17,10 @@ EXTRA_GRACE_S = 6.0
 
 
 class AgentLink:
-    """The connection to an agent: a local process, or ssh. `command` starts it. The agent's lines go to `outlets`, its
-    events to `on_event`. `is_closed` says that it has ended and its output is read; `was_asked` that the spawner ended
-    it. Raises OSError if the command does not start."""
+    """The connection to the agent of one host. `command` starts the agent, on another host over ssh. The lines from the
+    agent go to `outlets` (for stdout and stderr), its events to `on_event`. `grace_s` is the grace of the job.
+    `is_closed` says that the connection has ended and its output is read, `was_asked` that `stop` was called. Raises
+    OSError if the command does not start."""
 
     def __init__(
         self,
@@ -60,8 +61,8 @@ class AgentLink:
         self._commands.put(encode_command(message))
 
     def stop(self, is_hurried: bool = False) -> None:
-        """Ask the agent to end its processes and itself. If the connection is still there after the grace, it is
-        killed. A slow reader may delay that, unless `is_hurried`."""
+        """Ask the agent to end its processes and itself. `tick` kills the connection if it is still there after the
+        grace. Without `is_hurried`, it is not killed while a slow reader keeps its output from being read."""
         if not self.was_asked:
             self._kill_at = time.monotonic() + self._grace_s + EXTRA_GRACE_S
         if not self.was_asked or is_hurried > self._is_hurried:
@@ -74,7 +75,8 @@ class AgentLink:
         return self._kill_at if self._ended_at is None else self._ended_at + DRAIN_S
 
     def tick(self) -> None:
-        """Notice the end of the connection. Kill it if the agent does not end in time."""
+        """Set `is_closed` if the connection has ended and its output is read. Kill the connection if the agent does not
+        end in time after `stop`."""
         if self.is_closed:
             return
         now = time.monotonic()
@@ -91,7 +93,8 @@ class AgentLink:
             self._close()
 
     def _is_blocked(self) -> bool:
-        """Return whether a slow reader keeps output from being read, and may do so."""
+        """Return whether output waits for a slow reader, and the connection may wait for this reader: it may not after
+        a hurried `stop`."""
         return not self._is_hurried and any(inlet.is_paused for inlet in self._inlets)
 
     def _pass(self, stream: int, data: bytes) -> None:

@@ -1,4 +1,5 @@
-"""The spawner of an elastic job: hosts come and go, as the supervisor's list of hosts says."""
+"""The spawner of an elastic job. It starts and ends programs as hosts join and leave the list that the supervisor
+writes."""
 
 import time
 from collections.abc import Mapping
@@ -16,8 +17,8 @@ POLL_S = 0.5
 
 
 class ElasticSpawner(Spawner):
-    """Runs one program on each host that takes part. If a host is lost, the ranks that were started together with its
-    ranks are ended: the programs on the other hosts then start them again without it."""
+    """Runs one program (torchrun) on each host that takes part. If a host is lost, the ranks that were started together
+    with its ranks are ended. The programs on the other hosts then start their ranks again, without the lost host."""
 
     def __init__(self, launcher: SpawnedLauncher, run: LauncherRun, loop: Loop) -> None:
         super().__init__(launcher, run, loop)
@@ -55,8 +56,8 @@ class ElasticSpawner(Spawner):
         return self._hosts.code or 0
 
     def _follow(self, now: float) -> None:
-        """Start and end programs as the list of hosts says. A host is used again only when its old connection is
-        closed."""
+        """Start and end programs as the list of hosts says. A host whose connection is being ended is used again only
+        when that connection is closed."""
         closing = {name for name, link in self._links.items() if link.was_asked}
         listed = [host for host in self._listed if host.name not in closing]
         started, ended = self._hosts.change(listed, file_version(self._run.layout.discovered), now)
@@ -90,7 +91,7 @@ class ElasticSpawner(Spawner):
         self._hosts.close(host)
 
     def _end_old_ranks(self) -> None:
-        """End the ranks that were started for more hosts than there are now. They would wait for the lost ones until
+        """End the ranks that were started when more hosts took part than now. They would wait for the lost hosts until
         their own timeout, which may be half an hour."""
         hosts = self._hosts.running
         for host in hosts:
@@ -99,7 +100,7 @@ class ElasticSpawner(Spawner):
 
 
 def file_version(path: Path) -> int:
-    """Return a number that is another one after the file was replaced."""
+    """Return a number that changes when the file is replaced; 0 if there is no file."""
     try:
         stat = path.stat()
     except OSError:
@@ -108,8 +109,9 @@ def file_version(path: Path) -> int:
 
 
 def read_discovered(path: Path, names: Mapping[str, str]) -> tuple[JobHost, ...]:
-    """Return the hosts in the file that the supervisor writes, one ADDRESS:SLOTS a line; empty if it cannot be read.
-    `names` are the names of known addresses. ssh knows hosts by both."""
+    """Return the hosts in the file that the supervisor writes, one ADDRESS:SLOTS a line; empty if the file cannot be
+    read. `names` maps addresses to the names of hosts. A host with another address gets the address as its name, which
+    ssh knows too."""
     try:
         lines = path.read_text(encoding="utf-8").split()
         pairs = [line.rpartition(":")[::2] for line in lines]

@@ -12,8 +12,9 @@ RETRY_S = 15.0
 
 
 class ElasticHosts:
-    """The hosts of an elastic job. `job` has the bounds. `timeout_s` is how long the job waits for hosts. `code` is the
-    exit code once the job is over (`is_over`). Times are those of one clock, in seconds."""
+    """The hosts of an elastic job. `job` has the bounds `min_np` and `max_np`. `timeout_s` is how long the job waits
+    while it has too few slots. `code` is the exit code once the job is over (`is_over`), else None. Times are those of
+    one clock, in seconds."""
 
     def __init__(self, job: Job, timeout_s: float) -> None:
         self.code: int | None = None
@@ -38,8 +39,9 @@ class ElasticHosts:
         return self._running - self._ending
 
     def change(self, listed: Sequence[JobHost], version: int, now: float) -> tuple[list[JobHost], list[str]]:
-        """Return the hosts on which the program is to be started now, and those on which it is to be ended. `listed`
-        are the hosts that can take part. `version` is another number whenever the list has changed."""
+        """Return the hosts on which the program is to be started now, and the names of those on which it is to be
+        ended. `listed` are the hosts that can take part. `version` is a number that changes with this list. Also end
+        the job (set `code`) if a program has failed, or if there were too few slots for `timeout_s`."""
         self._version = version
         if self.is_over or self._is_failed(listed, now):
             return [], []
@@ -56,7 +58,8 @@ class ElasticHosts:
         return started, ended
 
     def end(self, host: str, code: int, now: float) -> None:
-        """Note that the program on `host` has ended. The job has succeeded when all have."""
+        """Note that the program on `host` has ended with exit code `code`. The job has succeeded when the programs on
+        all hosts have ended with 0."""
         if host in self._ending:
             return
         if code:
@@ -68,12 +71,12 @@ class ElasticHosts:
             self.code = 0
 
     def close(self, host: str) -> None:
-        """Note that the connection to `host`, which was to be ended, is closed."""
+        """Note that the connection to `host`, which the spawner ended, is closed."""
         self._running.discard(host)
         self._ending.discard(host)
 
     def lose(self, host: str, now: float) -> bool:
-        """Note that the connection to `host` broke; return whether its program ran. Without the head the job has
+        """Note that the connection to `host` broke; return whether the host was in use. If it is the head, the job has
         failed."""
         was_running = host in self._running
         self.close(host)
@@ -86,13 +89,15 @@ class ElasticHosts:
         return was_running
 
     def due(self) -> float | None:
-        """Return when `change` is to be called at the latest, because a failure or a wait is decided then."""
+        """Return the time at which `change` has to be called at the latest, to decide about a failed program or about
+        too few slots; None if there is nothing to decide."""
         times = [when + LOSS_DELAY_S for _code, when in self._failed.values()]
         times += [self._short_since + self._timeout_s] if self._short_since is not None else []
         return None if self.is_over else min(times, default=None)
 
     def _is_failed(self, listed: Sequence[JobHost], now: float) -> bool:
-        """Return whether a program has failed on a host that is still there; then the job is over."""
+        """End the job (set `code`) if a program failed at least LOSS_DELAY_S ago on a host that is still listed. Return
+        whether the job is over."""
         names = {host.name for host in listed}
         for host, (code, when) in tuple(self._failed.items()):
             if host not in names:

@@ -8,8 +8,8 @@ MAX_LINE_BYTES = 1 << 20
 
 
 class LineCollector:
-    """Collects the lines of one stream, each with `header` before it. A carriage return ends a line too: it ends a
-    state of a progress bar."""
+    """Collects the lines of one stream, and puts `header` before each. A carriage return ends a line too, because it
+    ends a state of a progress bar."""
 
     def __init__(self, header: bytes = b"") -> None:
         self._header = header
@@ -17,7 +17,7 @@ class LineCollector:
         self._held_bytes = 0
 
     def feed(self, data: bytes) -> bytes:
-        """Take the next piece of the stream; return the lines that are whole now."""
+        """Take the next piece of the stream; return the lines that are complete now, with their headers."""
         end = max(data.rfind(b"\n"), data.rfind(b"\r")) + 1
         whole = b""
         if end:
@@ -29,7 +29,7 @@ class LineCollector:
         return whole + self.close() if self._held_bytes > MAX_LINE_BYTES else whole
 
     def close(self) -> bytes:
-        """Take the end of the stream; return the unfinished line, with a newline."""
+        """Take the end of the stream; return the unfinished line with its header and a newline, or nothing."""
         rest = b"".join(self._held)
         self._held, self._held_bytes = [], 0
         return self._header + rest + b"\n" if rest else b""

@@ -13,9 +13,9 @@ UNKILLABLE_WAIT_S = 5.0
 
 
 class Orphans:
-    """The children of this process that it did not start: it is their subreaper. Each gets SIGTERM when it is first
-    seen, and SIGKILL `grace_s` after the first was seen. To be used when this process has no child of its own any more.
-    `are_gone` says that none is left, or that the rest cannot be killed."""
+    """Ends orphans: children that this process did not start, but got as their subreaper. Each gets SIGTERM when it is
+    first seen, and SIGKILL `grace_s` after the first call of `tick`. To be used when this process has no child of its
+    own any more. `are_gone` says that no orphan is left, or that the rest cannot be killed."""
 
     def __init__(self, grace_s: float) -> None:
         self.are_gone = False

@@ -14,8 +14,8 @@ from inside.spawner.streams import Inlet, Outlet
 
 
 class RankSocket:
-    """Accepts channels of ranks at `path`, and passes their lines to the outlets, with headers. Raises OSError if it
-    cannot listen there."""
+    """Accepts the connections of rank wrappers (channels) at `path`, and passes their lines to the outlets (for stdout
+    and stderr), with headers. Raises OSError if it cannot listen there."""
 
     def __init__(self, loop: Loop, path: Path, outlets: tuple[Outlet, Outlet]) -> None:
         self._loop = loop
@@ -33,14 +33,15 @@ class RankSocket:
         return not any(channel.is_open for channel in self._channels.values())
 
     def end_ranks(self, most_nodes: int) -> None:
-        """Ask the ranks to end that were started for more than `most_nodes` hosts."""
+        """Send SIGTERM to the rank wrappers that were started when more than `most_nodes` hosts took part (-1: to
+        all)."""
         wrappers = {channel.header.pid for channel in self._channels.values() if channel.is_over(most_nodes)}
         for pid in wrappers:
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGTERM)
 
     def close(self) -> None:
-        """Close the socket and all channels, so that ranks that are left notice it."""
+        """Close the socket and all channels, so that ranks that still run notice that the agent is gone."""
         self._loop.unwatch(self._listener.fileno())
         self._listener.close()
         for channel in self._channels.values():
@@ -71,7 +72,7 @@ class RankChannel:
         loop.watch(connection.fileno(), self._begin)
 
     def is_over(self, most_nodes: int) -> bool:
-        """Return whether this is an open channel of a rank that was started for more than `most_nodes` hosts."""
+        """Return whether this channel is open and its rank was started when more than `most_nodes` hosts took part."""
         return self.is_open and self.header.pid > 0 and self.header.nodes > most_nodes
 
     def close(self) -> None:
@@ -82,7 +83,8 @@ class RankChannel:
             self._end()
 
     def _begin(self) -> None:
-        """Read the header. The rank sent it in one piece, so it arrives in one piece."""
+        """Read the header, and pass on the lines that follow. The rank wrapper sends the header in one piece, so it
+        arrives in one piece."""
         try:
             found = parse_header(self._connection.recv(MAX_HEADER_BYTES))
         except BlockingIOError:

@@ -1,4 +1,4 @@
-"""Decides which process runs in which slot, and when the whole is over or has failed. Pure."""
+"""Decides which process runs in which slot, and when all processes are over or have failed. Pure."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -21,9 +21,9 @@ class FirstFailure:
 
 
 class Schedule:
-    """`count` processes on the slots of `hosts`. The first slots get the first processes. If there are fewer slots than
-    processes, the rest wait until a slot is free. With `ends_all` the first failure ends all others. `first` is the
-    first failure, None if there is none."""
+    """Gives the slots of `hosts` to `count` processes, which are numbered from 0: the first slots to the first
+    processes. If there are fewer slots than processes, the rest wait until a slot is free. With `ends_all` the first
+    failure ends all others. `first` is the first failure, None if there is none."""
 
     def __init__(self, hosts: Sequence[JobHost], count: int, ends_all: bool = True) -> None:
         self.first: FirstFailure | None = None
@@ -43,10 +43,11 @@ class Schedule:
 
     @property
     def is_over(self) -> bool:
+        """Whether no process runs, and none is started any more."""
         return not self._running and (self.must_end or not self._waiting or not self._free)
 
     def take(self) -> list[tuple[int, Slot]]:
-        """Return the processes that are to be started now, each with its slot."""
+        """Return the numbers of the processes that are to be started now, each with its slot."""
         started = []
         while self._waiting and self._free and not self.must_end:
             key, slot = self._waiting.popleft(), self._free.popleft()
@@ -55,7 +56,7 @@ class Schedule:
         return started
 
     def end(self, key: int, code: int) -> None:
-        """Note that a process has ended. Its slot is free for another one."""
+        """Note that process number `key` has ended with exit code `code`. Its slot is free for another process."""
         slot = self._running.pop(key, None)
         if slot is None:
             return
@@ -63,8 +64,9 @@ class Schedule:
         self._note(key, code, slot.host)
 
     def lose(self, host: str) -> list[int]:
-        """Note that a host is gone, with its slots; return the processes that ran on it. If nothing ran there, the loss
-        is a failure only if all processes need all hosts."""
+        """Note that a host is gone, with its slots; return the numbers of the processes that ran on it, which have
+        failed. If none ran there, the loss is a failure in two cases: processes run on other hosts and need all hosts
+        (`ends_all`), or processes wait and no host is left for them."""
         lost = [key for key, slot in self._running.items() if slot.host == host]
         self._free = deque(slot for slot in self._free if slot.host != host)
         for key in lost:

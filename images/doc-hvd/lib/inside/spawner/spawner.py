@@ -29,8 +29,9 @@ FLUSH_S = 2.0
 
 
 def main(arguments: Sequence[str], layout: Layout | None = None) -> int:
-    """Run `spawn JOB HOST...`: run all ranks. Each host is a word NAME=ADDRESS=SLOTS, the head first. Return 0 if all
-    ranks did, else the exit code of the first that failed. Wrong arguments return 2."""
+    """Run `spawn JOB HOST...`: run all processes of the job. Each HOST is a word NAME=ADDRESS=SLOTS, the head first.
+    Return 0 if all processes succeed, else the exit code of the first that failed, or 143 if a stop was requested.
+    Return 2 if the arguments are wrong or job.json cannot be read."""
     if len(arguments) < 2:
         print("usage: spawn JOB NAME=ADDRESS=SLOTS...", file=sys.stderr)
         return 2
@@ -53,7 +54,8 @@ def main(arguments: Sequence[str], layout: Layout | None = None) -> int:
 
 
 class Spawner:
-    """Runs all processes of one run of the launcher. `loop` gets the requests to stop."""
+    """Runs all processes of one run of the launcher. The base class of the spawners for fixed hosts and for elastic
+    jobs. `loop` counts the stop requests."""
 
     def __init__(self, launcher: SpawnedLauncher, run: LauncherRun, loop: Loop) -> None:
         self._launcher = launcher
@@ -77,7 +79,8 @@ class Spawner:
         return min((planned for planned in times if planned is not None), default=None)
 
     def tick(self) -> None:
-        """Stop if that was requested. Notice lost hosts. End what is to be ended."""
+        """Stop if a stop was requested. Handle connections that have closed. When all processes have ended or are to be
+        ended, stop the agents, and then end orphans."""
         if self._loop.stop_requests:
             self._stop()
         for host, link in tuple(self._links.items()):
@@ -111,11 +114,11 @@ class Spawner:
         raise NotImplementedError
 
     def _lose(self, host: str) -> None:
-        """Handle the loss of a host."""
+        """Handle the loss of a host: its connection has closed, and the spawner did not end it."""
         raise NotImplementedError
 
     def _closed(self, host: str) -> None:
-        """Handle the end of a connection that was to be ended."""
+        """Handle the end of a connection that the spawner itself has ended."""
 
     def _is_done(self) -> bool:
         if not self._is_ending or self._links or not self._orphans.are_gone:
@@ -126,7 +129,7 @@ class Spawner:
         return is_late or all(outlet.is_empty for outlet in self._outlets)
 
     def _connect(self, host: JobHost) -> bool:
-        """Start the agent on `host`; return whether that was possible."""
+        """Start the agent on `host` and keep the connection; return False if the command for that did not start."""
         layout, job = self._run.layout, self._run.job
         words = [str(layout.bin / "agent"), job.name]
         command = words if host.name == job.host else layout.ssh(host.name, shlex.join(words))
@@ -180,8 +183,8 @@ class FixedSpawner(Spawner):
             self._start(slot.host, self._launcher.process(self._run, key, slot))
 
     def _hear(self, host: str, event: Message) -> None:
-        """Handle an event of the agent on `host`. A process that a signal ended could perhaps not report its end: the
-        supervisor learns it from here."""
+        """Handle an event of the agent on `host`. If a signal ended the first process that failed, print a line that
+        names it for the supervisor: the rank could perhaps not report its own end."""
         if event.get("event") != "ended":
             return
         key, code = int(event["key"]), int(event["code"])
@@ -192,7 +195,7 @@ class FixedSpawner(Spawner):
         self._start_ready()
 
     def _lose(self, host: str) -> None:
-        """Handle the loss of a host: its processes have failed."""
+        """Handle the loss of a host: the processes on it have failed."""
         was_ending, has_failed = self._is_ending, self._schedule.first is not None
         lost = self._schedule.lose(host)
         if not was_ending:

@@ -13,8 +13,8 @@ MAX_PENDING_BYTES = 1 << 20
 
 
 class Outlet:
-    """Writes to the file descriptor `fd` as fast as its reader reads. `on_lost` is called once if the reader is gone;
-    later data is then discarded. `is_lost` says that it is gone."""
+    """Writes to the file descriptor `fd` as fast as its reader reads, and keeps the rest meanwhile. If the reader is
+    gone, `is_lost` is True, later data is discarded, and `on_lost` is called once."""
 
     def __init__(self, loop: Loop, fd: int, on_lost: Callable[[], object] = lambda: None) -> None:
         self.is_lost = False
@@ -35,7 +35,7 @@ class Outlet:
         return not self._pending
 
     def put(self, data: bytes) -> None:
-        """Write `data`, now or when the reader has read what is before it."""
+        """Write `data` after the data that the reader has not taken yet."""
         if self.is_lost or not data:
             return
         was_empty = not self._pending
@@ -44,7 +44,7 @@ class Outlet:
             self._write()
 
     def pause(self, inlet: "Inlet") -> None:
-        """Let `inlet` read again when there is room."""
+        """Resume `inlet`, which has paused, when there is room."""
         self._paused.append(inlet)
 
     def close(self) -> None:
@@ -52,7 +52,7 @@ class Outlet:
         self._loop.unwatch(self._fd)
 
     def _write(self) -> None:
-        """Write what the reader takes. Without pending data, this is called only if the reader is gone."""
+        """Write as much as the reader takes. Without pending data, this is called only if the reader is gone."""
         try:
             written = os.write(self._fd, self._pending) if self._pending else -1
         except BlockingIOError:
@@ -82,8 +82,8 @@ class Outlet:
 
 class Inlet:
     """Reads the file descriptor `fd` and passes the data to `take`, which writes it to `outlet` in some form. While the
-    outlet is full, nothing is read. At the end `on_end` is called. `is_open` says that the end was not reached,
-    `is_paused` that it waits for the outlet. The caller closes the file descriptor."""
+    outlet is full, nothing is read. `on_end` is called at the end of the stream, or by `close`. `is_open` says that
+    neither has happened, `is_paused` that the inlet waits for the outlet. The caller closes the file descriptor."""
 
     def __init__(
         self,
@@ -110,7 +110,7 @@ class Inlet:
             self._loop.watch(self._fd, self._read)
 
     def close(self) -> None:
-        """Read no more, whatever is still to come."""
+        """Read no more, and call `on_end`, unless that has happened already."""
         if self.is_open:
             self.is_open = False
             self._loop.unwatch(self._fd)

@@ -65,6 +65,7 @@ class Outcome:
 
     @property
     def state(self) -> str:
+        """The result in one word: `succeeded`, `failed` or `stopped`."""
         if self.was_stopped:
             return "stopped"
         return "failed" if self.code or self.was_hung or self.was_given_up else "succeeded"
@@ -148,8 +149,8 @@ class Attempt:
         record.change()
 
     def _hear(self, rank: int, line: str) -> None:
-        """Handle a line that a rank wrote: pass it to the hang watch, look for exceptions in it, and apply
-        the log rules to it."""
+        """Handle a line that a rank wrote: pass it to the hang watch, note if it shows that the rank raised an
+        exception or fails because of another rank, and apply the log rules to it."""
         record, judge = self._context.record, self._context.rule_matcher
         now = time.monotonic()
         self._watch.idle_timer.note_line(rank, line, now)

@@ -1,6 +1,6 @@
-"""The list of hosts that an elastic job may use. It is made from the hosts in job.json, or from those in
-hosts.json once `up` has written that file. Dropped hosts and hosts whose worker does not respond are left
-out. The launcher reads the list, or runs `bin/discover`, which prints it."""
+"""The list of hosts that an elastic job may use. It is made from the hosts in job.json, or from those in hosts.json
+once `up` has written that file. Hosts that were dropped (`Discovery.drop`) and hosts whose worker does not respond are
+left out. The launcher reads the list, or runs `bin/discover`, which prints it."""
 
 import os
 import time

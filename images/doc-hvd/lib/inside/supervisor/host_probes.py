@@ -80,4 +80,5 @@ def read_rank_end(
 
 
 def check_gone_words(layout: Layout, job: str, wait_s: float) -> list[str]:
+    """Return the command `check gone`, which waits in a container until the job's ranks there have ended."""
     return [str(layout.bin / "check"), "gone", job, f"{wait_s:g}"]

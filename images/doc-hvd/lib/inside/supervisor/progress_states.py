@@ -1,8 +1,8 @@
-"""Writes the output of the launcher to the container's log so that progress bars are seen while they are
-drawn.
+"""Writes the output of the launcher to the container's log so that progress bars are seen while they are drawn.
 
 A progress bar overwrites its line: each state ends in a carriage return. The container engine logs only what a newline
-ends, so a newline is added to each state. It also logs every state, so only some states a second are written."""
+ends, so a newline is added to each state. The engine keeps all states in its log, so only some states a second are
+written."""
 
 import os
 import time

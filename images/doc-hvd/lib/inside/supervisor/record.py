@@ -20,10 +20,10 @@ WRITE_DELAY_S = 0.5
 
 class Record:
     """The state of a job, as written to record.json. The event loop asks `due` when to wake up, and then calls `tick`.
-    The exit code of the master container, not this file, is the final word on how the job ended. `versions` maps
-    installed packages to their versions. `output_lines` counts the output lines of all runs of the launcher that
-    are over. The engine's log of the container has a size limit; a reader of that log compares the
-    count to find out whether lines are missing."""
+    The exit code of the master container, not this file, decides how the job ended. `versions` maps installed packages
+    to their versions. `output_lines` counts the output lines of all runs of the launcher that are over. The engine's
+    log of the container has a size limit; a reader of that log compares the count to find out whether lines are
+    missing."""
 
     def __init__(self, job: Job, layout: Layout, versions: Mapping[str, str]) -> None:
         self.attempts: list[AttemptRecord] = []

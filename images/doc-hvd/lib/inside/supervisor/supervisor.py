@@ -213,11 +213,11 @@ class Supervisor:
         return [host for host in hosts if host not in there]
 
     def _wait_for_last_ranks(self) -> None:
-        """Wait until the job's ranks on other hosts have ended, and tell the user on which hosts some still
-        run. The wait lasts at most the job's grace and a few seconds, for all hosts together. It is needed
-        because a launcher may only close its connections to these ranks. After a stop the controller frees the
-        job's slots and fetches its outputs, so no rank may still write outputs. The controller kills the
-        master STOP_S (45 s) after the stop request."""
+        """Wait until the job's ranks on other hosts have ended, and tell the user on which hosts some still run. The
+        wait lasts at most the job's `grace_s` and a few seconds, for all hosts together. It is needed because a
+        launcher may only close its connections to these ranks. After a stop the controller frees the job's slots and
+        fetches its outputs, so no rank may still write outputs. The controller kills the master STOP_S (45 s) after the
+        stop request."""
         hosts = self._left_behind()
         if self._discovery:
             self._discovery.close()
