@@ -95,6 +95,13 @@ def test_a_lost_host_without_processes_of_ours_is_a_failure_if_all_need_it() -> 
     assert schedule.first == FirstFailure(0, 255, "b")
 
 
+def test_a_host_that_could_not_be_connected_to_at_the_start_is_a_failure_if_all_need_it() -> None:
+    schedule = Schedule(HOSTS, 3)
+    assert schedule.lose("a") == []
+    assert schedule.take() == []
+    assert (schedule.is_over, schedule.first) == (True, FirstFailure(0, 255, "a"))
+
+
 def elastic_hosts(min_np: int = 1) -> ElasticHosts:
     resilience = Resilience(elastic=Elastic(min_np, None))
     return ElasticHosts(Job("j", "c", "a", HOSTS, ("x",), "/", JobLauncher("torchrun"), resilience=resilience), 600.0)
@@ -133,6 +140,27 @@ def test_a_failure_of_a_host_that_is_then_lost_is_no_failure_of_the_job() -> Non
     hosts.lose("b", 2.0)
     started(hosts, HOSTS, 1, 1.0 + LOSS_DELAY_S)
     assert not hosts.is_over
+
+
+def test_a_job_ends_though_a_host_failed_and_left_the_list_before() -> None:
+    hosts = elastic_hosts()
+    started(hosts, HOSTS, 1, 0.0)
+    hosts.end("b", 1, 1.0)
+    assert started(hosts, HOSTS[:1], 2, 1.5) == ([], ["b"])
+    hosts.end("a", 0, 2.0)
+    assert not hosts.is_over
+    hosts.close("b")
+    assert hosts.code == 0
+
+
+def test_a_host_that_failed_and_left_the_list_after_the_first_success_is_ended() -> None:
+    hosts = elastic_hosts()
+    started(hosts, HOSTS, 1, 0.0)
+    hosts.end("b", 1, 1.0)
+    hosts.end("a", 0, 1.5)
+    assert started(hosts, HOSTS[:1], 2, 2.0) == ([], ["b"])
+    hosts.close("b")
+    assert hosts.code == 0
 
 
 def test_a_failure_of_a_host_that_stays_ends_the_job() -> None:

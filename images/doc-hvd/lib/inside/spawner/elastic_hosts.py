@@ -43,7 +43,8 @@ class ElasticHosts:
         ended. `listed` are the hosts that can take part. `version` is a number that changes with this list. Also end
         the job (set `code`) if a program has failed, or if there were too few slots for `timeout_s`."""
         self._version = version
-        if self.is_over or self._is_failed(listed, now):
+        given_up = self._give_up_unlisted({host.name for host in listed})
+        if self.is_over or self._is_failed(now):
             return [], []
         self._lost = {
             host: (when, old) for host, (when, old) in self._lost.items() if old == version and now < when + RETRY_S
@@ -52,7 +53,7 @@ class ElasticHosts:
         self._note_shortage(bool(usable), now)
         wanted = {host.name: host for host in usable}
         started = [] if self._has_succeeded else [host for name, host in wanted.items() if name not in self._running]
-        ended = [] if self._has_succeeded else sorted(self.running - set(wanted))
+        ended = sorted(given_up if self._has_succeeded else self.running - set(wanted))
         self._running |= {host.name for host in started}
         self._ending |= set(ended)
         return started, ended
@@ -74,18 +75,18 @@ class ElasticHosts:
         """Note that the connection to `host`, which the spawner ended, is closed."""
         self._running.discard(host)
         self._ending.discard(host)
+        if self._has_succeeded and not self._running and not self._failed:
+            self.code = 0
 
     def lose(self, host: str, now: float) -> bool:
         """Note that the connection to `host` broke; return whether the host was in use. If it is the head, the job has
         failed."""
         was_running = host in self._running
-        self.close(host)
         self._failed.pop(host, None)
+        self.close(host)
         self._lost[host] = (now, self._version)
         if host == self._job.host:
             self.code = self.code or 255
-        elif self._has_succeeded and not self._running:
-            self.code = 0
         return was_running
 
     def due(self) -> float | None:
@@ -95,16 +96,19 @@ class ElasticHosts:
         times += [self._short_since + self._timeout_s] if self._short_since is not None else []
         return None if self.is_over else min(times, default=None)
 
-    def _is_failed(self, listed: Sequence[JobHost], now: float) -> bool:
-        """End the job (set `code`) if a program failed at least LOSS_DELAY_S ago on a host that is still listed. Return
-        whether the job is over."""
-        names = {host.name for host in listed}
-        for host, (code, when) in tuple(self._failed.items()):
-            if host not in names:
-                self._failed.pop(host)
-                self._ending.add(host)
-            elif now >= when + LOSS_DELAY_S:
-                self.code = code
+    def _give_up_unlisted(self, listed: set[str]) -> set[str]:
+        """Forget the failures on hosts that are no longer `listed`: the job goes on without these hosts. Return the
+        hosts; their connections are to be ended."""
+        given_up = self._failed.keys() - listed
+        for host in given_up:
+            del self._failed[host]
+        return given_up
+
+    def _is_failed(self, now: float) -> bool:
+        """End the job (set `code`) if a program failed at least LOSS_DELAY_S ago. Return whether the job is over."""
+        late = [code for code, when in self._failed.values() if now >= when + LOSS_DELAY_S]
+        if late:
+            self.code = late[-1]
         return self.is_over
 
     def _note_shortage(self, is_enough: bool, now: float) -> None:

@@ -65,15 +65,15 @@ class Schedule:
 
     def lose(self, host: str) -> list[int]:
         """Note that a host is gone, with its slots; return the numbers of the processes that ran on it, which have
-        failed. If none ran there, the loss is a failure in two cases: processes run on other hosts and need all hosts
-        (`ends_all`), or processes wait and no host is left for them."""
+        failed. If none ran there, the loss is a failure in two cases: the processes need all hosts (`ends_all`), or
+        some wait and no host is left for them."""
         lost = [key for key, slot in self._running.items() if slot.host == host]
         self._free = deque(slot for slot in self._free if slot.host != host)
         for key in lost:
             del self._running[key]
             self._note(key, HOST_LOST, host)
-        if not lost and self._ends_all and self._running:
-            self._note(min(self._running), HOST_LOST, host)
+        if not lost and self._ends_all and (self._running or self._waiting):
+            self._note(min([*self._running, *self._waiting]), HOST_LOST, host)
         if self._waiting and not self._free and not self._running:
             self._note(self._waiting[0], HOST_LOST, host)
         return lost
