@@ -43,16 +43,17 @@ def shared(lab: Lab, desk: Cli, launcher: LauncherCase) -> Iterator[Trial]:
 
 
 @pytest.fixture
-def t(shared: Trial, row: FaultRow, record_property: Callable[[str, object], None]) -> Iterator[Trial]:
+def t(shared: Trial, row: FaultRow, record_property: Callable[[str, object], None]) -> Trial:
     """The shared cluster, up and idle whatever the fault before did to it."""
-    shared.row, shared.seconds = row, None
+    shared.row = row
+    # At once: what is recorded after the test is in no report.
+    shared.on_reaction = lambda seconds: record_property(REACTION_PROPERTY, seconds)
     repair_hosts(shared.hosts)
     shared.site.up()
     if any(job["state"] == "running" for job in shared.site.status()["jobs"]):
         shared.site.run("stop")
     forget_checkpoints(shared)
-    yield shared
-    record_property(REACTION_PROPERTY, shared.seconds)
+    return shared
 
 
 def start_breaking(t: Trial, fault: str, *flags: str, ranks: str = "1", gate: str = "never") -> "Popen[str]":

@@ -30,7 +30,9 @@ def test_ranks_on_two_hosts_train_one_model_together(
 ) -> None:
     ranks = rank_reports(site.run("train", launcher.script("weights"), "-H", shares, "--", *flags).out)
     counts = [int(share[-1]) for share in shares.split(",")]
-    hosts = [host for host, count in zip(site.hosts, counts, strict=True) for _ in range(count)]
+    # The head is the host with the smallest share.
+    by_share = sorted(zip(counts, site.hosts, strict=True), key=lambda pair: pair[0])
+    hosts = [host for count, host in by_share for _ in range(count)]
     assert_ranks(ranks, hosts, hashes=1 if is_one_model else len(hosts))
     assert all(rank["losses"][-1] < rank["losses"][0] / 2 for rank in ranks)
     await_no_ranks(site)

@@ -5,7 +5,7 @@ import hashlib
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,12 +33,13 @@ PROCESSES = "ps -u trainer -o pid=,args= | grep -v 'sshd: trainer' || true"
 
 @dataclass
 class Trial:
-    """The cluster of a trial; `seconds` is the reaction time that was measured last."""
+    """The cluster of a trial. `seconds` is the reaction time measured last; `on_reaction` is called with it."""
 
     site: LabCluster
     row: FaultRow
     seconds: float | None = None
     launcher: LauncherCase = HOROVOD
+    on_reaction: Callable[[float], object] = lambda seconds: None
 
     @property
     def hosts(self) -> list[LabHost]:
@@ -50,6 +51,7 @@ class Trial:
         begin = time.monotonic()
         yield
         self.seconds = time.monotonic() - begin
+        self.on_reaction(self.seconds)
         print(f"reaction to {self.row.fault}: {self.seconds:.1f} s")
 
     def run_expecting(self, code: int, *words: str | Path) -> str:
