@@ -3,10 +3,12 @@
 import pytest
 from inside.launchers.spawned import ProcessStart, Slot
 from inside.spawner import line_collector
+from inside.spawner.agent_link import MAX_AGENT_LINE_BYTES
 from inside.spawner.control import encode_command, encode_event, ended_event, parse_command, split_events, start_command
 from inside.spawner.elastic_hosts import LOSS_DELAY_S, RETRY_S, ElasticHosts
 from inside.spawner.line_collector import LineCollector
 from inside.spawner.schedule import FirstFailure, Schedule
+from inside.spawner.streams import READ_BYTES
 
 from hvdocker.protocol.job_file import Job, JobHost, JobLauncher
 from hvdocker.protocol.resilience import Elastic, Resilience
@@ -27,6 +29,21 @@ def test_a_stream_without_line_ends_does_not_fill_the_memory() -> None:
     piece = b"x" * (line_collector.MAX_LINE_BYTES + 1)
     assert lines.feed(piece) == b"[0]:" + piece + b"\n"
     assert lines.close() == b""
+
+
+def test_every_piece_of_a_long_line_keeps_its_header_on_the_way_to_the_spawner() -> None:
+    agent, link = LineCollector(b"[0]:"), LineCollector(most=MAX_AGENT_LINE_BYTES)
+    sent = b"x" * (2 * line_collector.MAX_LINE_BYTES + 100) + b"\n"
+    found = b""
+    for piece in pieces(sent):
+        for part in pieces(agent.feed(piece)):
+            found += link.feed(part)
+    lines = (found + link.close()).splitlines()
+    assert len(lines) == 2 and all(line.startswith(b"[0]:x") for line in lines)
+
+
+def pieces(data: bytes) -> list[bytes]:
+    return [data[start : start + READ_BYTES] for start in range(0, len(data), READ_BYTES)]
 
 
 def test_events_are_taken_out_of_the_lines() -> None:
