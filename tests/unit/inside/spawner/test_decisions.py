@@ -152,6 +152,30 @@ def test_a_failure_of_a_host_that_is_then_lost_is_no_failure_of_the_job() -> Non
     assert not hosts.is_over
 
 
+def test_a_job_that_succeeds_while_a_host_is_still_leaving_ends_with_that_host() -> None:
+    hosts = elastic_hosts()
+    started(hosts, HOSTS, 1, 0.0)
+    assert started(hosts, HOSTS[:1], 2, 1.0) == ([], ["b"])
+    hosts.end("a", 0, 2.0)
+    assert not hosts.is_over
+    hosts.close("b")
+    assert hosts.code == 0
+
+
+@pytest.mark.parametrize("is_success_first", [False, True])
+def test_a_host_whose_program_failed_and_that_left_then_is_closed(is_success_first: bool) -> None:
+    hosts = elastic_hosts()
+    started(hosts, HOSTS, 1, 0.0)
+    if is_success_first:
+        hosts.end("a", 0, 0.5)
+    hosts.end("b", 1, 1.0)
+    assert started(hosts, HOSTS[:1], 2, 2.0) == ([], ["b"])
+    hosts.close("b")
+    if not is_success_first:
+        hosts.end("a", 0, 3.0)
+    assert hosts.code == 0
+
+
 def test_a_failure_of_a_host_that_stays_ends_the_job() -> None:
     hosts = elastic_hosts()
     started(hosts, HOSTS, 1, 0.0)

@@ -25,6 +25,8 @@ class ElasticHosts:
         self._lost: dict[str, tuple[float, int]] = {}
         self._version = 0
         self._failed: dict[str, tuple[int, float]] = {}
+        # Hosts whose program failed and that left the list then; their connections are to be closed.
+        self._left: set[str] = set()
         self._has_succeeded = False
         self._short_since: float | None = None
 
@@ -50,7 +52,8 @@ class ElasticHosts:
         self._note_shortage(bool(usable), now)
         wanted = {host.name: host for host in usable}
         started = [] if self._has_succeeded else [host for name, host in wanted.items() if name not in self._running]
-        ended = [] if self._has_succeeded else sorted(self.running - set(wanted))
+        ended = sorted(self.running & self._left if self._has_succeeded else self.running - set(wanted))
+        self._left.clear()
         self._running |= {host.name for host in started}
         self._ending |= set(ended)
         return started, ended
@@ -68,21 +71,22 @@ class ElasticHosts:
             self.code = 0
 
     def close(self, host: str) -> None:
-        """Note that the connection to `host`, which was to be ended, is closed."""
+        """Note that the connection to `host`, which was to be ended, is closed. It may have been the last one of a job
+        that has succeeded meanwhile."""
         self._running.discard(host)
         self._ending.discard(host)
+        if self._has_succeeded and not self._running and not self._failed and not self.is_over:
+            self.code = 0
 
     def lose(self, host: str, now: float) -> bool:
         """Note that the connection to `host` broke; return whether its program ran. Without the head the job has
         failed."""
-        was_running = host in self._running
-        self.close(host)
+        was_running, was_over = host in self._running, self.is_over
         self._failed.pop(host, None)
+        self.close(host)
         self._lost[host] = (now, self._version)
-        if host == self._job.host:
-            self.code = self.code or 255
-        elif self._has_succeeded and not self._running:
-            self.code = 0
+        if host == self._job.host and not was_over:
+            self.code = 255
         return was_running
 
     def due(self) -> float | None:
@@ -92,12 +96,13 @@ class ElasticHosts:
         return None if self.is_over else min(times, default=None)
 
     def _is_failed(self, listed: Sequence[JobHost], now: float) -> bool:
-        """Return whether a program has failed on a host that is still there; then the job is over."""
+        """Return whether a program has failed on a host that is still there; then the job is over. On a host that has
+        left the list, the failure does not count: it is to be ended as any host that left."""
         names = {host.name for host in listed}
         for host, (code, when) in tuple(self._failed.items()):
             if host not in names:
                 self._failed.pop(host)
-                self._ending.add(host)
+                self._left.add(host)
             elif now >= when + LOSS_DELAY_S:
                 self.code = code
         return self.is_over
