@@ -112,6 +112,13 @@ def test_a_lost_host_without_processes_of_ours_is_a_failure_if_all_need_it() -> 
     assert schedule.first == FirstFailure(0, 255, "b")
 
 
+def test_a_host_that_is_lost_before_the_start_keeps_all_from_starting() -> None:
+    """Otherwise the ranks of the other hosts would wait for ranks that wait for a slot."""
+    schedule = Schedule(HOSTS, 3)
+    assert schedule.lose("b") == []
+    assert (schedule.take(), schedule.is_over, schedule.code) == ([], True, 255)
+
+
 def elastic_hosts(min_np: int = 1) -> ElasticHosts:
     resilience = Resilience(elastic=Elastic(min_np, None))
     return ElasticHosts(Job("j", "c", "a", HOSTS, ("x",), "/", JobLauncher("torchrun"), resilience=resilience), 600.0)
