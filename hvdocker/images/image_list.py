@@ -27,7 +27,7 @@ class ImageEntry:
 
 @dataclass(frozen=True)
 class ImageList:
-    """The answer of `image ls`. `cluster_image` is the image of the inventory, empty without one. `hosts` are all
+    """The answer of `image ls`. `cluster_image` is the cluster's image, empty without an inventory. `hosts` are all
     engines that answered, in order. `errors` are those of hosts that did not."""
 
     entries: tuple[ImageEntry, ...]
