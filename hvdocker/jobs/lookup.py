@@ -73,7 +73,9 @@ class FoundJob:
     @property
     def ranks(self) -> int:
         """The number of ranks if it differs from the number of slots, else 0."""
-        return (self.master.ranks if self.master else None) or 0
+        if self.master:
+            return self.master.ranks or 0
+        return (self.local.past.np if self.local else None) or 0
 
     @property
     def head(self) -> str:
