@@ -54,6 +54,8 @@ class JobStatus:
     placement: Placement
     owner: str
     created: int
+    # The number of ranks of a pool; None if there are as many as slots.
+    ranks: int | None = None
 
 
 @dataclass(frozen=True)
@@ -146,4 +148,5 @@ def _job_status(master: ContainerSeen, placement: Placement) -> JobStatus:
         placement=placement,
         owner=master.labels.get(names.LABEL_OWNER, "?"),
         created=master.created,
+        ranks=master.ranks,
     )

@@ -8,7 +8,7 @@ from dataclasses import replace
 from hvdocker import names
 from hvdocker.inventory.inventory import Inventory
 from hvdocker.inventory.locate import Located
-from hvdocker.observe.cluster_image import with_image_of_workers
+from hvdocker.observe.cluster_image import image_of_cluster, with_image_of_workers
 from hvdocker.observe.state import ClusterState
 from hvdocker.transport.session import Session
 
@@ -32,11 +32,18 @@ def with_default_image(located: Located, session: Session) -> Located:
 
 
 def with_forced_image(inventory: Inventory, state: ClusterState) -> tuple[Inventory, ClusterState]:
-    """Return the inventory with the image that an earlier `up --image` named, and the state with the controller's copy
-    of that image. Both are unchanged if no worker in `state` has such an image, or if this `up` names one."""
+    """Return the inventory with the image that an earlier `up --image` named, and the state with that image of the
+    controller. Both are unchanged if no worker in `state` has such an image, or if this `up` names one.
+
+    A host without such a worker was asked for the image of the inventory. So it counts as a host without an image;
+    sending it again takes only the layers that it lacks."""
     found = with_image_of_workers(inventory, state)
     if found.image == inventory.image:
         return found, state
     from hvdocker.observe.hosts import cluster_state
 
-    return found, cluster_state(found, state.hosts, with_images=True)
+    hosts = {
+        name: seen if image_of_cluster(inventory, seen.containers) == found.image else replace(seen, image=None)
+        for name, seen in state.hosts.items()
+    }
+    return found, cluster_state(found, hosts, with_images=True)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from hvdocker import names
 from hvdocker.errors import HvdockerError
+from hvdocker.images.build.from_commands import from_tag
 from hvdocker.protocol.format import FORMAT
 
 
@@ -25,7 +26,8 @@ def format_problem(image: str, labels: Mapping[str, str]) -> HvdockerError | Non
     elif image in names.OWN_IMAGES:
         fix = f"hvdocker image build --target {image.partition(':')[2]}, then hvdocker up"
     else:
-        fix = f"hvdocker image build --from {image}, then hvdocker up"
+        # The new image has another name, unless this one was made by `--from` too.
+        fix = f"hvdocker image build --from {image}, then hvdocker up --image {from_tag(image)}"
     age = "a newer" if spoken > FORMAT else "an older"
     return HvdockerError(
         f"the image {image} was made for {age} hvdocker: it speaks format {spoken}, and this hvdocker format {FORMAT}",

@@ -27,8 +27,8 @@ class ImageEntry:
 
 @dataclass(frozen=True)
 class ImageList:
-    """The result of `image ls`. `cluster_image` is the image of the inventory, empty without an inventory. `hosts` are
-    the machines whose engines answered, in order. `errors` are the errors of hosts that did not."""
+    """The result of `image ls`. `cluster_image` is the cluster's image, empty without an inventory. `hosts` are the
+    machines whose engines answered, in order. `errors` are the errors of hosts that did not."""
 
     entries: tuple[ImageEntry, ...]
     hosts: tuple[str, ...]

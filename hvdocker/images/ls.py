@@ -11,6 +11,7 @@ from hvdocker.errors import NoCluster
 from hvdocker.images.default_image import with_default_image
 from hvdocker.images.image_list import ImageEntry, ImageList, is_listed
 from hvdocker.inventory.locate import Located, locate
+from hvdocker.observe.cluster_image import image_of_cluster
 from hvdocker.observe.state import image_content
 from hvdocker.transport.errors import translating_errors
 from hvdocker.transport.local_engine import local_engine
@@ -44,17 +45,18 @@ def _list_hosts(env: Env, located: Located, accept_new_host_keys: bool) -> Image
         inventory = with_default_image(located, session).inventory
         # The observation finds out how the engine of each host is reached.
         seen = observe_hosts(inventory, session.links)
+        image = image_of_cluster(inventory, (one for host in seen.done.values() for one in host.containers))
 
         def ask(name: str) -> list[ImageEntry]:
             with translating_errors(name, "looking at its images"):
-                return _entries(session.links[name].engine(), name, inventory.image)
+                return _entries(session.links[name].engine(), name, image)
 
         asked = for_each_host(seen.done, ask)
-    here = _here(inventory.image)
+    here = _here(image)
     failed = {**session.failed, **seen.failed, **asked.failed}
     entries = [*here, *(entry for name in asked.done for entry in asked.done[name])]
     hosts = (*([HERE] if here else []), *asked.done)
-    return ImageList(tuple(entries), hosts, inventory.image, tuple(failed.values()))
+    return ImageList(tuple(entries), hosts, image, tuple(failed.values()))
 
 
 def _here(cluster_image: str) -> list[ImageEntry]:

@@ -6,8 +6,10 @@ job add others. An image without that label is not judged."""
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable, Mapping
 
+from hvdocker import names
 from hvdocker.errors import HvdockerError
 from hvdocker.launchers import LAUNCHERS
 from hvdocker.launchers.launcher import Launcher
@@ -66,7 +68,7 @@ def launcher_problem(
     return HvdockerError(
         f"the launcher {launcher.name} needs {', '.join(lacking)}, which the image {image} does not have",
         lines=[_has_text(provided)],
-        fix=f"{_way_to_get(lacking[0], has_gpus)}; or choose another --launcher; --force goes on",
+        fix=f"{_way_to_get(lacking[0], has_gpus)}; or choose another --launcher; {_way_on(image)}",
     )
 
 
@@ -82,7 +84,7 @@ def script_problem(
     return HvdockerError(
         f"{file} imports {name}, which the image {image} does not have",
         lines=[_has_text(provided), *(f"{where} imports {what}" for what, where in lacking.items() if what != name)],
-        fix=f"{_way_to_get(name, has_gpus)}; --force goes on",
+        fix=f"{_way_to_get(name, has_gpus)}; {_way_on(image)}",
     )
 
 
@@ -97,3 +99,12 @@ def _way_to_get(framework: str, has_gpus: bool) -> str:
     if not image:
         return f"write {framework} into requirements.txt beside the script"
     return f"hvdocker up --image {image if has_gpus else f'{image}-cpu'}"
+
+
+def _way_on(image: str) -> str:
+    """Return the advice for an image that has the framework all the same. One that a user built on an image of ours has
+    inherited the label of that, which does not say what was added."""
+    if image in names.OWN_IMAGES:
+        return "--force goes on"
+    build = shlex.join(("hvdocker", "image", "build", "--from", image))
+    return f"if the image has it all the same, {build} makes one that says so, and --force goes on"

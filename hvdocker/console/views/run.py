@@ -49,7 +49,7 @@ def _summary(report: RunReport) -> str:
     """Return one line: the job, its ranks, its time, where its outputs are, and whether the cluster is still there."""
     parts = [report.job]
     if report.train:
-        parts.append(pluralize(report.train.placement.np, "rank"))
+        parts.append(pluralize(report.train.np or report.train.placement.np, "rank"))
         record = report.train.end.record if report.train.end else None
         if record:
             parts.append(show_seconds(record.seconds))

@@ -33,7 +33,7 @@ def show_status(console: Console, report: StatusReport, now: float) -> None:
     for job in report.jobs:
         shares = ", ".join(f"{share.host}:{share.slots}" for share in job.placement.shares)
         ago = f"{show_seconds(max(0.0, now - job.created))} ago"
-        jobs.add_row(job.job, job.state, str(job.placement.np), shares, job.owner, ago)
+        jobs.add_row(job.job, job.state, str(job.ranks or job.placement.np), shares, job.owner, ago)
     console.print(jobs)
 
 

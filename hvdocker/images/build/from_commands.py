@@ -8,12 +8,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from hvdocker import names
+from hvdocker.errors import UsageProblem
 
 # The image of `--from` becomes hvdocker/NAME:TAG.
 PREFIX = "hvdocker/"
 FOLDER = "/opt/hvdocker-build"
 DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 OUR_FOLDER = "/opt/hvdocker/bin"
+_PART = r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"
+# What engines accept as the name of an image: a registry, a path, a tag.
+_NAME = re.compile(rf"(?:[A-Za-z0-9.-]+(?::\d+)?/)?{_PART}(?:/{_PART})*(:[A-Za-z0-9_][\w.-]{{0,127}})?", re.ASCII)
 
 
 def from_tag(image: str) -> str:
@@ -31,6 +35,15 @@ def from_tag(image: str) -> str:
     if path == "sha256":
         path, tag = "image", tag[:12]
     return f"{PREFIX}{path.removeprefix(PREFIX)}:{digest.rpartition(':')[2][:12] or tag or 'latest'}"
+
+
+def named_tag(tag: str) -> str:
+    """Return the name that the user gave the result (`--tag`), with the tag `latest` if it has none. Raise UsageProblem
+    if engines do not accept it; they would say so only after the build."""
+    found = _NAME.fullmatch(tag)
+    if not found:
+        raise UsageProblem(f"--tag {tag!r} is no name of an image", fix="such as my-team/train:7, in lower case")
+    return tag if found[1] else f"{tag}:latest"
 
 
 def from_dockerfile(image: str, config: Mapping[str, Any], has_bash: bool) -> str:

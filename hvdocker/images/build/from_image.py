@@ -14,7 +14,7 @@ from docker import APIClient
 from hvdocker.errors import HvdockerError
 from hvdocker.images.build.builder import EngineBuild, run_build, tag_with_labels
 from hvdocker.images.build.context import build_context, site_ca_bundle
-from hvdocker.images.build.from_commands import from_dockerfile, from_tag
+from hvdocker.images.build.from_commands import from_dockerfile, from_tag, named_tag
 from hvdocker.images.build.image_files import files_of_image
 from hvdocker.images.build.labels import image_labels
 from hvdocker.images.build.torch_wheel import lock_pins
@@ -44,9 +44,9 @@ def build_from(engine: APIClient, options: FromOptions, say: Say) -> str:
     """Build an image on the user's image, label it with what is in it, and return its tag.
 
     Raise HvdockerError if the engine lacks the image, if the image cannot be built on, or if the build fails."""
+    tag = named_tag(options.tag) if options.tag else from_tag(options.image)
     config = _config(engine, options.image)
     has_bash = _check_can_build(engine, options.image, config)
-    tag = options.tag or from_tag(options.image)
     say(f"building {tag} from {options.image}")
     ca = options.ca_bundle or site_ca_bundle(options.environ)
     dockerfile = {DOCKERFILE: from_dockerfile(options.image, config, has_bash)}

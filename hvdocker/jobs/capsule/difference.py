@@ -199,7 +199,7 @@ def _placement(ran: ComparedJob) -> dict[str, str | None]:
     placement = ran.capsule.placement
     found: dict[str, str | None] = {
         "cluster": ran.capsule.cluster,
-        "ranks": str(placement.np),
+        "ranks": str(ran.capsule.np),
         "hosts": ", ".join(f"{share.host}:{share.slots}" for share in placement.shares),
         "port": str(ran.capsule.port),
     }

@@ -55,10 +55,11 @@ def _imports(file: Path, path: PurePosixPath) -> Iterator[str]:
     try:
         if file.stat().st_size > MOST_BYTES:
             return
-        tree = ast.parse(file.read_bytes())
+        # Whole, because a long chain of `elif` is nested as deeply as it is long.
+        found = [*_in_statements(ast.parse(file.read_bytes()).body, path)]
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         return
-    yield from _in_statements(tree.body, path)
+    yield from found
 
 
 def _in_statements(body: list[ast.stmt], path: PurePosixPath) -> Iterator[str]:

@@ -12,6 +12,7 @@ from hvdocker.images.image_format import format_problem
         ("mine:7", {"hvdocker.format": "1"}, "an older hvdocker: it speaks format 1", "image build --from mine:7"),
         ("mine:7", {"hvdocker.format": "9"}, "a newer hvdocker: it speaks format 9", "update hvdocker"),
         ("mine:7", {"hvdocker.format": "x"}, "it speaks format 1, and this hvdocker format 2", "--from mine:7"),
+        ("lan:5000/mine:7", {}, "an older hvdocker: it speaks format 1", "then hvdocker up --image hvdocker/mine:7"),
     ],
 )
 def test_another_format(image: str, labels: dict[str, str], what: str, fix: str) -> None:

@@ -61,5 +61,11 @@ def test_a_script_of_another_framework() -> None:
     assert script_problem({"torch": "train.py"}, "x", frozenset({"torch"}), True) is None
 
 
+def test_an_image_that_inherited_the_label_of_ours_can_be_labelled() -> None:
+    """It was built FROM doc-hvd:base, and its own Dockerfile added the framework."""
+    problem = script_problem({"torch": "train.py"}, "mine:1", frozenset(), False)
+    assert problem and "hvdocker image build --from mine:1" in (problem.fix or "")
+
+
 def test_scripts_are_searched_for_all_frameworks() -> None:
     assert {"torch", "tensorflow", "jax", "horovod"} <= {*SEARCHED}

@@ -2,6 +2,10 @@
 
 from dataclasses import replace
 
+import pytest
+
+from hvdocker.images.default_image import with_forced_image
+from hvdocker.observe import hosts
 from hvdocker.observe.cluster_image import image_of_cluster, with_image_of_workers
 from hvdocker.observe.state import ClusterState
 from tests.unit.builders import host_seen, host_with_worker, inventory, state_of
@@ -35,3 +39,15 @@ def test_a_new_flag_wins_over_the_label() -> None:
 
 def test_without_workers_the_inventory_decides() -> None:
     assert with_image_of_workers(NAMED, state_of(host_seen("a"))) is NAMED
+
+
+def test_the_inventorys_image_on_a_host_without_a_worker_is_not_taken_for_the_clusters(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Otherwise it would be sent to the other hosts in place of the cluster's."""
+    monkeypatch.setattr(hosts, "see_controller", lambda *_: state_of())
+    worker = host_with_worker(FORCED, "b")
+    assert worker.image is not None
+    found, state = with_forced_image(NAMED, state_of(host_seen("a", image=worker.image), worker))
+    assert found == FORCED
+    assert [state.hosts[name].image for name in ("a", "b")] == [None, worker.image]

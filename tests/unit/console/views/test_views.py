@@ -125,6 +125,12 @@ def test_a_clusters_state(said) -> None:
     ]
 
 
+def test_the_state_of_a_pool_shows_all_its_ranks(said) -> None:
+    job = JobStatus("sweep-abcd", "running", Placement((Share("a", 2),)), "ada", 100, ranks=40)
+    show_status(out(), StatusReport(inventory("hosts: [a]"), (), (job,)), now=160.0)
+    assert said()[-1].split()[:4] == ["sweep-abcd", "running", "40", "a:2"]
+
+
 def test_without_a_terminal_every_step_is_one_line(said) -> None:
     with Progress(out()) as progress:
         progress(Event("connect", "connecting"))

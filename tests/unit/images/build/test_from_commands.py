@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from hvdocker.images.build.from_commands import from_dockerfile, from_tag
+from hvdocker.errors import UsageProblem
+from hvdocker.images.build.from_commands import from_dockerfile, from_tag, named_tag
 
 PLAIN = """\
 FROM team/train:7
@@ -68,3 +69,22 @@ def test_an_image_of_ours_gets_no_second_entry_on_the_path() -> None:
 )
 def test_the_name_of_the_result(image: str, tag: str) -> None:
     assert from_tag(image) == tag
+
+
+@pytest.mark.parametrize(
+    ("tag", "wanted"),
+    [
+        ("train", "train:latest"),
+        ("my-team/train:7", "my-team/train:7"),
+        ("registry.lan:5000/team/train", "registry.lan:5000/team/train:latest"),
+        ("registry.lan:5000/team/train:7.1-a", "registry.lan:5000/team/train:7.1-a"),
+    ],
+)
+def test_a_name_of_the_users_gets_a_tag(tag: str, wanted: str) -> None:
+    assert named_tag(tag) == wanted
+
+
+@pytest.mark.parametrize("tag", ["Train", "train:", "a b", "train:7\nRUN x", "train@sha256:00", "/train", "train:é"])
+def test_a_name_that_no_engine_takes_is_refused_before_the_build(tag: str) -> None:
+    with pytest.raises(UsageProblem, match="no name of an image"):
+        named_tag(tag)

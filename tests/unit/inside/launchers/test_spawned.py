@@ -99,6 +99,14 @@ def test_torchrun_with_restarts_on_several_hosts_has_a_dynamic_rendezvous() -> N
     assert found == ProcessStart(0, words, env)
 
 
+def test_settings_of_the_users_rendezvous_are_added_to_ours() -> None:
+    flags = ["--rdzv-conf", "join_timeout=30", "--monitor-interval", "1"]
+    words = Torchrun().process(run_of(max_restarts=3, flags=flags), 0, Slot("a", 0, 0, 1)).argv
+    conf = words[words.index("--rdzv-conf") + 1]
+    assert words.count("--rdzv-conf") == 1 and "is_host=true" in conf and conf.endswith(",join_timeout=30")
+    assert words[words.index("--monitor-interval") + 1] == "1" and words.count("join_timeout=30") == 0
+
+
 def test_an_elastic_job_has_the_elastic_torchrun() -> None:
     launcher = Torchrun().for_job(elastic(1, 3))
     assert isinstance(launcher, Torchrun) and launcher.restarts_ranks
@@ -157,6 +165,11 @@ def test_mpirun_starts_rank_wrappers_on_all_hosts() -> None:
         *("-x", "HVDOCKER_OUTPUT_SOCKET", "-x", "HVDOCKER_RESTART", "--mca", "pml", "ob1", *RANK),
     ]
     assert process.env["OMPI_MCA_oob_tcp_if_include"] == process.env["PRTE_MCA_prte_if_include"] == "198.18.0.8/29"
+
+
+def test_mpirun_gets_one_binding() -> None:
+    words = list(Mpi().process(run_of(flags=["--bind-to", "core"]), 0, Slot("a", 0, 0, 1)).argv)
+    assert words.count("--bind-to") == 1 and words[words.index("--bind-to") + 1] == "core"
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,11 @@ def test_code() -> None:
     ]
 
 
+def test_ranks_of_a_pool() -> None:
+    """Two sweeps of different size on the same slots."""
+    assert changes(ranks=40) == [Change("placement", "ranks", str(CAPSULE.placement.np), "40")]
+
+
 def test_files_that_were_changed_in_another_way() -> None:
     other = TEXT.replace(b"+new", b"+newer")
     found = compare_jobs(ComparedJob(CAPSULE, TEXT + BINARY), ComparedJob(CAPSULE, other))

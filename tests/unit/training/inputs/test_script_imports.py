@@ -66,6 +66,11 @@ def test_a_long_chain_of_files_is_not_followed_to_its_end(tmp_path: Path) -> Non
     assert imported(tmp_path, files) == {}
 
 
+def test_a_file_that_is_nested_too_deeply_is_skipped(tmp_path: Path) -> None:
+    chain = "".join(f"elif x == {n}: pass\n" for n in range(1500))
+    assert imported(tmp_path, {"train.py": f"import torch\nx = 1\nif x == 0: pass\n{chain}"}) == {}
+
+
 def test_the_file_of_a_module() -> None:
     assert start_file("pkg.mod", {"pkg/mod.py"}) == "pkg/mod.py"
     assert start_file("pkg", {"pkg/__main__.py"}) == "pkg/__main__.py"

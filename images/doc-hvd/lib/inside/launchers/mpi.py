@@ -83,9 +83,12 @@ class Mpi(SpawnedLauncher):
 
     def process(self, run: LauncherRun, key: int, slot: Slot) -> ProcessStart:
         hosts = ",".join(f"{host.address}:{host.slots}" for host in run.hosts)
-        words = ["mpirun", "-np", str(self.rank_count(run)), "--host", hosts, "--map-by", "slot", "--bind-to", "none"]
+        flags = [str(flag) for flag in run.job.launcher.options.get("flags", ())]
+        words = ["mpirun", "-np", str(self.rank_count(run)), "--host", hosts, "--map-by", "slot"]
+        # Open MPI 5 refuses a second --bind-to.
+        words += [] if "--bind-to" in flags else ["--bind-to", "none"]
         words += [word for name in PASSED_ON for word in ("-x", name)]
-        words += [str(flag) for flag in run.job.launcher.options.get("flags", ())]
+        words += flags
         return ProcessStart(key, (*words, str(run.layout.bin / "rank"), run.job.name), mpirun_env(run))
 
     def identity(self, env: Mapping[str, str]) -> RankIdentity:

@@ -1,6 +1,7 @@
 """torchrun: the spawner starts one torchrun on each host, which starts the rank wrappers there. Pure."""
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 from hvdocker.protocol import variables
 from hvdocker.protocol.job_file import Job, JobHost
@@ -11,6 +12,7 @@ from inside.launchers.torch import Torch, network_env, thread_env
 # How often torchrun starts the ranks of an elastic job again. Each lost host costs one. hvdocker itself gives up hosts
 # whose ranks fail at every start.
 ELASTIC_RESTARTS = 100
+CONF_FLAG = "--rdzv-conf"
 # Seconds. A host that does not answer for `interval` times `attempts` is left out of the next rendezvous. Once the
 # minimum is there, a rendezvous waits for further hosts for `last_call`. The waits for hosts and for the store are
 # torchrun's own.
@@ -110,21 +112,34 @@ def rendezvous_words(run: LauncherRun, host: JobHost, nodes: str, restarts: int)
     """Return the command line of torchrun on one host with the c10d rendezvous, for which the head runs the server.
     `nodes` is the number of hosts, or MIN:MAX. `restarts` is how often torchrun may start the ranks again."""
     is_head = host.name == run.job.host
-    conf = ",".join(f"{name}={value}" for name, value in {**RENDEZVOUS, "is_host": str(is_head).lower()}.items())
+    own = [f"{name}={value}" for name, value in {**RENDEZVOUS, "is_host": str(is_head).lower()}.items()]
+    # torchrun takes the last --rdzv-conf only, and in it the last value of a name.
+    conf = ",".join([*own, *flag_values(user_flags(run.job), CONF_FLAG)])
     head = run.job.head_address
     endpoint = f"[{head}]" if ":" in head else head
     return [
         "torchrun",
         *("--nnodes", nodes, "--nproc-per-node", str(host.slots), "--max-restarts", str(restarts)),
         *("--rdzv-backend", "c10d", "--rdzv-endpoint", f"{endpoint}:{run.job.master_port}"),
-        *("--rdzv-id", f"{run.job.name}-{run.restart}", "--rdzv-conf", conf, "--local-addr", host.address),
-        *user_flags(run.job),
+        *("--rdzv-id", f"{run.job.name}-{run.restart}", CONF_FLAG, conf, "--local-addr", host.address),
+        *without_flag(user_flags(run.job), CONF_FLAG),
         *rank_words(run),
     ]
 
 
 def user_flags(job: Job) -> list[str]:
     return [str(flag) for flag in job.launcher.options.get("flags", ())]
+
+
+def flag_values(flags: Sequence[str], name: str) -> list[str]:
+    """Return the values of the flag `name` in `flags`."""
+    return [value for flag, value in pairwise(flags) if flag == name]
+
+
+def without_flag(flags: Sequence[str], name: str) -> list[str]:
+    """Return `flags` without the flag `name` and its values."""
+    before = ("", *flags)
+    return [word for last, word in zip(before, flags, strict=False) if name not in (last, word)]
 
 
 def rank_words(run: LauncherRun) -> list[str]:

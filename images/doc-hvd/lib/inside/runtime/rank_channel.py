@@ -5,6 +5,7 @@ connections (channels) to the socket, for stdout and stderr. A hang-up of a chan
 import json
 import os
 import socket
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -12,6 +13,9 @@ from typing import NamedTuple
 from hvdocker.protocol import variables
 
 MAX_HEADER_BYTES = 4096
+# mpirun and the agents log in to a host at the same time, so a rank may be there before the agent listens.
+LISTEN_WAIT_S = 5.0
+POLL_S = 0.05
 
 
 class ChannelHeader(NamedTuple):
@@ -53,14 +57,23 @@ def listen(path: Path) -> socket.socket:
     return listener
 
 
-def connect(path: Path, header: ChannelHeader) -> socket.socket:
-    """Connect to the agent that listens at `path`, send the header, and return the connection. Raises OSError if the
-    agent is gone."""
-    channel = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    with open_folder(path) as short:
-        channel.connect(short)
-    channel.sendall(header.encode())
-    return channel
+def connect(path: Path, header: ChannelHeader, wait_s: float = LISTEN_WAIT_S) -> socket.socket:
+    """Return a connection to the agent that listens at `path`; the header is sent. Raises OSError if the agent does not
+    listen within `wait_s`."""
+    deadline = time.monotonic() + wait_s
+    while True:
+        channel = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            with open_folder(path) as short:
+                channel.connect(short)
+            channel.sendall(header.encode())
+            return channel
+        except OSError as error:
+            channel.close()
+            is_early = isinstance(error, (FileNotFoundError, ConnectionRefusedError))
+            if not is_early or time.monotonic() >= deadline:
+                raise
+        time.sleep(POLL_S)
 
 
 def replace_output(env: Mapping[str, str], rank: int) -> None:

@@ -7,13 +7,16 @@ from collections.abc import Callable, Mapping, Sequence
 from inside.runtime.child import Child
 from inside.runtime.loop import Loop
 from inside.spawner.control import Message, encode_command, split_events, stop_command
-from inside.spawner.line_collector import LineCollector
+from inside.spawner.line_collector import MAX_LINE_BYTES, LineCollector
 from inside.spawner.streams import Inlet, Outlet
 
 # How long to read on after the connection has ended, if another process holds its pipes open.
 DRAIN_S = 1.0
 # An agent gets the job's grace, and this to kill what is left and to pass on the last output.
 EXTRA_GRACE_S = 6.0
+# The agent has cut long lines already, and given each piece its header. It must not be cut again here, because the rest
+# would have no header.
+MAX_AGENT_LINE_BYTES = 2 * MAX_LINE_BYTES
 
 
 class AgentLink:
@@ -46,7 +49,7 @@ class AgentLink:
         self._input = process.stdin
         self._files = (process.stdout, process.stderr)
         self._commands = Outlet(loop, process.stdin.fileno())
-        self._lines = (LineCollector(), LineCollector())
+        self._lines = (LineCollector(most=MAX_AGENT_LINE_BYTES), LineCollector(most=MAX_AGENT_LINE_BYTES))
         self._outlets = outlets
         self._inlets = (
             Inlet(loop, process.stdout.fileno(), lambda data: self._pass(0, data), outlets[0]),

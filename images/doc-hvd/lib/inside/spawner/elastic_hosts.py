@@ -81,12 +81,12 @@ class ElasticHosts:
     def lose(self, host: str, now: float) -> bool:
         """Note that the connection to `host` broke; return whether the host was in use. If it is the head, the job has
         failed."""
-        was_running = host in self._running
+        was_running, was_over = host in self._running, self.is_over
         self._failed.pop(host, None)
         self.close(host)
         self._lost[host] = (now, self._version)
-        if host == self._job.host:
-            self.code = self.code or 255
+        if host == self._job.host and not was_over:
+            self.code = 255
         return was_running
 
     def due(self) -> float | None:

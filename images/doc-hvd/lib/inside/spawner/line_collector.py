@@ -9,10 +9,11 @@ MAX_LINE_BYTES = 1 << 20
 
 class LineCollector:
     """Collects the lines of one stream, and puts `header` before each. A carriage return ends a line too, because it
-    ends a state of a progress bar."""
+    ends a state of a progress bar. A line of more than `most` bytes becomes several."""
 
-    def __init__(self, header: bytes = b"") -> None:
+    def __init__(self, header: bytes = b"", most: int = MAX_LINE_BYTES) -> None:
         self._header = header
+        self._most = most
         self._held: list[bytes] = []
         self._held_bytes = 0
 
@@ -26,7 +27,7 @@ class LineCollector:
         if rest := data[end:]:
             self._held.append(rest)
             self._held_bytes += len(rest)
-        return whole + self.close() if self._held_bytes > MAX_LINE_BYTES else whole
+        return whole + self.close() if self._held_bytes > self._most else whole
 
     def close(self) -> bytes:
         """Take the end of the stream; return the unfinished line with its header and a newline, or nothing."""

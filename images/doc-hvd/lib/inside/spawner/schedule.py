@@ -73,7 +73,7 @@ class Schedule:
             del self._running[key]
             self._note(key, HOST_LOST, host)
         if not lost and self._ends_all and (self._running or self._waiting):
-            self._note(min([*self._running, *self._waiting]), HOST_LOST, host)
+            self._note(min((*self._running, *self._waiting)), HOST_LOST, host)
         if self._waiting and not self._free and not self._running:
             self._note(self._waiting[0], HOST_LOST, host)
         return lost
