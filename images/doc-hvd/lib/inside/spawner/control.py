@@ -44,9 +44,10 @@ def ready_event() -> Message:
     return {"event": "ready"}
 
 
-def ended_event(key: int, code: int, signal: int | None) -> Message:
-    """Return the event that a process has ended: its exit code, and the signal that ended it, if one did."""
-    return {"event": "ended", "key": key, "code": code, "signal": signal}
+def ended_event(key: int, code: int, signal: int | None, had_ranks: bool = True) -> Message:
+    """Return the event that a process has ended: its exit code, and the signal that ended it, if one did. `had_ranks`
+    is False for a program that had not started a rank yet."""
+    return {"event": "ended", "key": key, "code": code, "signal": signal, "had_ranks": had_ranks}
 
 
 def encode_command(message: Mapping[str, Any]) -> bytes:  # Any: JSON

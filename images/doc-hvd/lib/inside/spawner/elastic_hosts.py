@@ -27,6 +27,8 @@ class ElasticHosts:
         self._failed: dict[str, tuple[int, float]] = {}
         # Hosts whose program failed and that left the list then; their connections are to be closed.
         self._left: set[str] = set()
+        # Hosts whose program failed without ever having had ranks.
+        self._too_late: set[str] = set()
         self._has_succeeded = False
         self._short_since: float | None = None
 
@@ -58,25 +60,31 @@ class ElasticHosts:
         self._ending |= set(ended)
         return started, ended
 
-    def end(self, host: str, code: int, now: float) -> None:
-        """Note that the program on `host` has ended. The job has succeeded when all have."""
+    def end(self, host: str, code: int, now: float, had_ranks: bool = True) -> None:
+        """Note that the program on `host` has ended. The job has succeeded when all have. A host that joined when the
+        others were about to succeed finds nobody to meet: its program fails without ever having had ranks
+        (`had_ranks`), and that does not count."""
         if host in self._ending:
             return
         if code:
             self._failed.setdefault(host, (code, now))
-            return
-        self._running.discard(host)
-        self._has_succeeded = True
-        if not self._running and not self._failed:
-            self.code = 0
+        else:
+            self._running.discard(host)
+            self._has_succeeded = True
+        if code and not had_ranks and host != self._job.host:
+            self._too_late.add(host)
+        for late in self._too_late if self._has_succeeded else ():
+            self._failed.pop(late, None)
+            self._running.discard(late)
+        self._end_if_all_have()
 
     def close(self, host: str) -> None:
         """Note that the connection to `host`, which was to be ended, is closed. It may have been the last one of a job
         that has succeeded meanwhile."""
         self._running.discard(host)
         self._ending.discard(host)
-        if self._has_succeeded and not self._running and not self._failed and not self.is_over:
-            self.code = 0
+        self._too_late.discard(host)
+        self._end_if_all_have()
 
     def lose(self, host: str, now: float) -> bool:
         """Note that the connection to `host` broke; return whether its program ran. Without the head the job has
@@ -106,6 +114,10 @@ class ElasticHosts:
             elif now >= when + LOSS_DELAY_S:
                 self.code = code
         return self.is_over
+
+    def _end_if_all_have(self) -> None:
+        if self._has_succeeded and not self._running and not self._failed and not self.is_over:
+            self.code = 0
 
     def _note_shortage(self, is_enough: bool, now: float) -> None:
         if is_enough:
