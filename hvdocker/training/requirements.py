@@ -81,8 +81,9 @@ def plan_workers(
     are the Python requirements of the job, None if it has none. `placed` has the host plans by host; `maker` (the owner
     and the version of hvdocker) goes into the labels of new workers.
 
-    The plan is empty if the workers have the right image. Hosts are contacted only if the known labels and image ids of
-    the workers do not show that."""
+    The plan is empty if the workers have the right image. For a job without requirements that is any image that all
+    workers of `hosts` have in common, even one with the requirements of an earlier job. Hosts are contacted only if the
+    known labels and image ids of the workers do not show that."""
     if requirements is None:
         return plan_without_requirements(inventory, state, placed, hosts, _contents(session, state, hosts), maker)
     layer = requirements_layer(inventory, state, hosts, requirements)

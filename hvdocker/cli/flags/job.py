@@ -58,7 +58,7 @@ SecretFlag = Annotated[
     ),
 ]
 StartTimeoutFlag = Annotated[
-    int, typer.Option("--start-timeout", metavar="SECONDS", help="Seconds that all ranks may take to start.")
+    int, typer.Option("--start-timeout", metavar="SECONDS", help="With horovod: seconds until all ranks have started.")
 ]
 LauncherFlag = Annotated[
     Optional[str],  # noqa: UP045  # as above

@@ -183,6 +183,27 @@ def test_a_host_whose_program_failed_and_that_left_then_is_closed(is_success_fir
     assert hosts.code == 0
 
 
+@pytest.mark.parametrize("is_success_first", [False, True])
+def test_a_host_that_joins_when_the_others_succeed_does_not_make_the_job_fail(is_success_first: bool) -> None:
+    """torchrun (2.13) on that host ends with code 1: the rendezvous is closed."""
+    hosts = elastic_hosts()
+    started(hosts, HOSTS[:1], 1, 0.0)
+    started(hosts, HOSTS, 2, 1.0)
+    ends = [("b", 1, 2.0, False), ("a", 0, 2.5, True)]
+    for end in reversed(ends) if is_success_first else ends:
+        hosts.end(*end)
+    started(hosts, HOSTS, 2, 10.0)
+    assert hosts.code == 0
+
+
+def test_a_host_that_never_gets_ranks_makes_the_job_fail_if_no_other_succeeds() -> None:
+    hosts = elastic_hosts()
+    started(hosts, HOSTS, 1, 0.0)
+    hosts.end("b", 9, 1.0, had_ranks=False)
+    started(hosts, HOSTS, 1, 1.0 + LOSS_DELAY_S)
+    assert hosts.code == 9
+
+
 def test_a_failure_of_a_host_that_stays_ends_the_job() -> None:
     hosts = elastic_hosts()
     started(hosts, HOSTS, 1, 0.0)

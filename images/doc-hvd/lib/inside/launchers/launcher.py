@@ -115,7 +115,8 @@ class Launcher:
 
     def may_become_prefix(self, piece: bytes) -> bool:
         """Return whether `piece`, the unfinished start of an output line, may become the launcher's own header when
-        more of the line arrives. Such a piece is held back. Neutral headers need no answer here."""
+        more of the line arrives. The caller then holds the piece back. The caller itself recognizes the start of a
+        neutral header (`[RANK]<stdout>:`), so an override need not."""
         return False
 
     def is_consequence(self, line: str) -> bool:

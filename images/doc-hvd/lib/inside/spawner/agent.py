@@ -97,7 +97,8 @@ class Agent:
             if child.tick() or (child.is_only_blocked and self._is_late()):
                 how = child.finish()
                 del self._children[key]
-                self._tell(ended_event(key, how.code, how.signal))
+                had_ranks = self._socket is None or self._socket.had_ranks
+                self._tell(ended_event(key, how.code, how.signal, had_ranks))
         if self._is_ending and not self._children and not self._orphans.are_gone:
             self._orphans.tick()
 

@@ -1,6 +1,5 @@
 """The messages between the spawner and its agents. Commands go to the standard input of the agent, one JSON object a
-line. Events come back on its standard output, between the lines of ranks. Each is a line that begins with EVENT_START.
-Pure."""
+line. Events come back on its standard output, between the lines of ranks, after a control character. Pure."""
 
 import json
 from collections.abc import Mapping
@@ -25,18 +24,18 @@ def start_command(process: ProcessStart) -> Message:
 
 
 def listen_command(name: str) -> Message:
-    """Return the command to listen for ranks that another program starts. `name` is the file name of the socket."""
+    """Return the command to listen for ranks that another program starts. `name` is the name of the socket."""
     return {"command": "listen", "name": name}
 
 
 def end_ranks_command(most_nodes: int) -> Message:
-    """Return the command to end the ranks that were started when more than `most_nodes` hosts took part."""
+    """Return the command to end the ranks that were started for more than `most_nodes` hosts."""
     return {"command": "end-ranks", "nodes": most_nodes}
 
 
 def stop_command(is_hurried: bool = False) -> Message:
-    """Return the command to end all processes, and then the agent itself. With `is_hurried` the agent soon gives up
-    output that is not read."""
+    """Return the command to end all processes, and then the agent itself. With `is_hurried` the last output is given
+    up if nobody reads it."""
     return {"command": "stop", "hurry": is_hurried}
 
 
@@ -45,9 +44,10 @@ def ready_event() -> Message:
     return {"event": "ready"}
 
 
-def ended_event(key: int, code: int, signal: int | None) -> Message:
-    """Return the event that process number `key` has ended: its exit code, and the signal that ended it, if one did."""
-    return {"event": "ended", "key": key, "code": code, "signal": signal}
+def ended_event(key: int, code: int, signal: int | None, had_ranks: bool = True) -> Message:
+    """Return the event that a process has ended: its exit code, and the signal that ended it, if one did. `had_ranks`
+    is False for a program that had not started a rank yet."""
+    return {"event": "ended", "key": key, "code": code, "signal": signal, "had_ranks": had_ranks}
 
 
 def encode_command(message: Mapping[str, Any]) -> bytes:  # Any: JSON
@@ -61,7 +61,7 @@ def encode_event(message: Mapping[str, Any]) -> bytes:  # Any: JSON
 
 
 def parse_command(line: bytes) -> Message | None:
-    """Return the JSON object in a line; None if the line has none."""
+    """Return the command in a line; None if there is none."""
     try:
         message = json.loads(line)
     except ValueError:
@@ -70,8 +70,8 @@ def parse_command(line: bytes) -> Message | None:
 
 
 def split_events(lines: bytes) -> tuple[bytes, list[Message]]:
-    """Split whole lines of an agent's stdout into the lines of ranks and programs, and the events. A line that begins
-    like an event but has no JSON object stays among the lines."""
+    """Split whole lines of an agent into the lines of ranks and programs, and the events. A line that looks like an
+    event but is none stays in the output."""
     if EVENT_START not in lines:
         return lines, []
     kept, events = [], []

@@ -77,7 +77,7 @@ class ElasticSpawner(Spawner):
         if event.get("event") == "ready":
             self._ready.add(host)
         elif event.get("event") == "ended":
-            self._hosts.end(host, int(event["code"]), time.monotonic())
+            self._hosts.end(host, int(event["code"]), time.monotonic(), bool(event["had_ranks"]))
 
     def _lose(self, host: str) -> None:
         was_ready = host in self._ready

@@ -12,9 +12,8 @@ RETRY_S = 15.0
 
 
 class ElasticHosts:
-    """The hosts of an elastic job. `job` has the bounds `min_np` and `max_np`. `timeout_s` is how long the job waits
-    while it has too few slots. `code` is the exit code once the job is over (`is_over`), else None. Times are those of
-    one clock, in seconds."""
+    """The hosts of an elastic job. `job` has the bounds. `timeout_s` is how long the job waits for hosts. `code` is the
+    exit code once the job is over (`is_over`). Times are those of one clock, in seconds."""
 
     def __init__(self, job: Job, timeout_s: float) -> None:
         self.code: int | None = None
@@ -26,6 +25,10 @@ class ElasticHosts:
         self._lost: dict[str, tuple[float, int]] = {}
         self._version = 0
         self._failed: dict[str, tuple[int, float]] = {}
+        # Hosts whose program failed and that left the list then; their connections are to be closed.
+        self._left: set[str] = set()
+        # Hosts whose program failed without ever having had ranks.
+        self._too_late: set[str] = set()
         self._has_succeeded = False
         self._short_since: float | None = None
 
@@ -39,12 +42,10 @@ class ElasticHosts:
         return self._running - self._ending
 
     def change(self, listed: Sequence[JobHost], version: int, now: float) -> tuple[list[JobHost], list[str]]:
-        """Return the hosts on which the program is to be started now, and the names of those on which it is to be
-        ended. `listed` are the hosts that can take part. `version` is a number that changes with this list. Also end
-        the job (set `code`) if a program has failed, or if there were too few slots for `timeout_s`."""
+        """Return the hosts on which the program is to be started now, and those on which it is to be ended. `listed`
+        are the hosts that can take part. `version` is another number whenever the list has changed."""
         self._version = version
-        given_up = self._give_up_unlisted({host.name for host in listed})
-        if self.is_over or self._is_failed(now):
+        if self.is_over or self._is_failed(listed, now):
             return [], []
         self._lost = {
             host: (when, old) for host, (when, old) in self._lost.items() if old == version and now < when + RETRY_S
@@ -53,33 +54,40 @@ class ElasticHosts:
         self._note_shortage(bool(usable), now)
         wanted = {host.name: host for host in usable}
         started = [] if self._has_succeeded else [host for name, host in wanted.items() if name not in self._running]
-        ended = sorted(given_up if self._has_succeeded else self.running - set(wanted))
+        ended = sorted(self.running & self._left if self._has_succeeded else self.running - set(wanted))
+        self._left.clear()
         self._running |= {host.name for host in started}
         self._ending |= set(ended)
         return started, ended
 
-    def end(self, host: str, code: int, now: float) -> None:
-        """Note that the program on `host` has ended with exit code `code`. The job has succeeded when the programs on
-        all hosts have ended with 0."""
+    def end(self, host: str, code: int, now: float, had_ranks: bool = True) -> None:
+        """Note that the program on `host` has ended. The job has succeeded when all have. A host that joined when the
+        others were about to succeed finds nobody to meet: its program fails without ever having had ranks
+        (`had_ranks`), and that does not count."""
         if host in self._ending:
             return
         if code:
             self._failed.setdefault(host, (code, now))
-            return
-        self._running.discard(host)
-        self._has_succeeded = True
-        if not self._running and not self._failed:
-            self.code = 0
+        else:
+            self._running.discard(host)
+            self._has_succeeded = True
+        if code and not had_ranks and host != self._job.host:
+            self._too_late.add(host)
+        for late in self._too_late if self._has_succeeded else ():
+            self._failed.pop(late, None)
+            self._running.discard(late)
+        self._end_if_all_have()
 
     def close(self, host: str) -> None:
-        """Note that the connection to `host`, which the spawner ended, is closed."""
+        """Note that the connection to `host`, which was to be ended, is closed. It may have been the last one of a job
+        that has succeeded meanwhile."""
         self._running.discard(host)
         self._ending.discard(host)
-        if self._has_succeeded and not self._running and not self._failed:
-            self.code = 0
+        self._too_late.discard(host)
+        self._end_if_all_have()
 
     def lose(self, host: str, now: float) -> bool:
-        """Note that the connection to `host` broke; return whether the host was in use. If it is the head, the job has
+        """Note that the connection to `host` broke; return whether its program ran. Without the head the job has
         failed."""
         was_running, was_over = host in self._running, self.is_over
         self._failed.pop(host, None)
@@ -90,26 +98,26 @@ class ElasticHosts:
         return was_running
 
     def due(self) -> float | None:
-        """Return the time at which `change` has to be called at the latest, to decide about a failed program or about
-        too few slots; None if there is nothing to decide."""
+        """Return when `change` is to be called at the latest, because a failure or a wait is decided then."""
         times = [when + LOSS_DELAY_S for _code, when in self._failed.values()]
         times += [self._short_since + self._timeout_s] if self._short_since is not None else []
         return None if self.is_over else min(times, default=None)
 
-    def _give_up_unlisted(self, listed: set[str]) -> set[str]:
-        """Forget the failures on hosts that are no longer `listed`: the job goes on without these hosts. Return the
-        hosts; their connections are to be ended."""
-        given_up = self._failed.keys() - listed
-        for host in given_up:
-            del self._failed[host]
-        return given_up
-
-    def _is_failed(self, now: float) -> bool:
-        """End the job (set `code`) if a program failed at least LOSS_DELAY_S ago. Return whether the job is over."""
-        late = [code for code, when in self._failed.values() if now >= when + LOSS_DELAY_S]
-        if late:
-            self.code = late[-1]
+    def _is_failed(self, listed: Sequence[JobHost], now: float) -> bool:
+        """Return whether a program has failed on a host that is still there; then the job is over. On a host that has
+        left the list, the failure does not count: it is to be ended as any host that left."""
+        names = {host.name for host in listed}
+        for host, (code, when) in tuple(self._failed.items()):
+            if host not in names:
+                self._failed.pop(host)
+                self._left.add(host)
+            elif now >= when + LOSS_DELAY_S:
+                self.code = code
         return self.is_over
+
+    def _end_if_all_have(self) -> None:
+        if self._has_succeeded and not self._running and not self._failed and not self.is_over:
+            self.code = 0
 
     def _note_shortage(self, is_enough: bool, now: float) -> None:
         if is_enough:

@@ -3,13 +3,14 @@
 import re
 
 LINE = re.compile(rb"[^\r\n]*[\r\n]")
-# A longer line is passed on in several, so that a stream without line ends does not fill the memory.
+# So many bytes without a line end become a line of their own, so that a stream does not fill the memory.
 MAX_LINE_BYTES = 1 << 20
 
 
 class LineCollector:
     """Collects the lines of one stream, and puts `header` before each. A carriage return ends a line too, because it
-    ends a state of a progress bar. A line of more than `most` bytes becomes several."""
+    ends a state of a progress bar. If more than `most` bytes arrive without a line end, they become a line of their
+    own."""
 
     def __init__(self, header: bytes = b"", most: int = MAX_LINE_BYTES) -> None:
         self._header = header

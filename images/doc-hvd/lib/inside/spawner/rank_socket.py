@@ -20,6 +20,8 @@ class RankSocket:
     def __init__(self, loop: Loop, path: Path, outlets: tuple[Outlet, Outlet]) -> None:
         self._loop = loop
         self.path = path
+        # Whether a rank was ever connected.
+        self.had_ranks = False
         self._outlets = outlets
         self._listener = listen(path)
         self._inode = path.stat().st_ino
@@ -54,6 +56,7 @@ class RankSocket:
     def _accept(self) -> None:
         with suppress(OSError):
             connection, _address = self._listener.accept()
+            self.had_ranks = True
             self._channels = {fd: channel for fd, channel in self._channels.items() if channel.is_open}
             self._channels[connection.fileno()] = RankChannel(self._loop, connection, self._outlets)
 
