@@ -9,11 +9,13 @@ from hvdocker.images.frameworks import frameworks_text
 from hvdocker.protocol.format import FORMAT
 
 
-def image_labels(launcher: str, frameworks: Mapping[str, str]) -> dict[str, str]:
-    """Return the labels of an image with these frameworks. `launcher` is the launcher of jobs that name none."""
+def image_labels(launcher: str, frameworks: Mapping[str, str] | None) -> dict[str, str]:
+    """Return the labels of an image with these frameworks; None means that they are not known, so that no label says
+    that there are none. `launcher` is the launcher of jobs that name none."""
+    known = {} if frameworks is None else {names.LABEL_FRAMEWORKS: frameworks_text(frameworks)}
     return {
         names.LABEL_IMAGE: "1",
         names.LABEL_FORMAT: str(FORMAT),
         names.LABEL_LAUNCHER: launcher,
-        names.LABEL_FRAMEWORKS: frameworks_text(frameworks),
+        **known,
     }
