@@ -132,7 +132,9 @@ def parse_job(text: str) -> Job:
     try:
         data = json.loads(text)
         if (found := data.get("format", 1)) != FORMAT:
-            raise JobError(f"job.json has format {found}, this image reads format {FORMAT}: build the image again")
+            is_older = isinstance(found, int) and found < FORMAT
+            advice = "start the job again, an older hvdocker started it" if is_older else "build the image again"
+            raise JobError(f"job.json has format {found}, this image reads format {FORMAT}: {advice}")
         return _parse(data)
     except JobError:
         raise

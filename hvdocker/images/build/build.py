@@ -106,9 +106,13 @@ def _build(engine: APIClient, target: ImageTarget, options: BuildOptions, base: 
         )
         image = run_build(engine, build, say)
     found = find_frameworks(engine, image, PYTHON)
-    versions = found.versions if found and target.framework else {}
+    versions = {} if not target.framework else found.versions if found else None
     tag_with_labels(engine, image, target.tag, image_labels(target.launcher, versions))
-    say(f"{target.tag} has {', '.join(f'{name} {version}' for name, version in versions.items()) or 'no framework'}")
+    if versions is None:
+        say(f"note: no container could be run in {target.tag} to see what is in it")
+    else:
+        told = ", ".join(f"{name} {version}" for name, version in versions.items())
+        say(f"{target.tag} has {told or 'no framework'}")
     return target.tag
 
 

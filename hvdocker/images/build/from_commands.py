@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hvdocker import names
-from hvdocker.errors import UsageProblem
+from hvdocker.errors import HvdockerError, UsageProblem
 
 # The image of `--from` becomes hvdocker/NAME:TAG.
 PREFIX = "hvdocker/"
@@ -53,7 +53,12 @@ def from_dockerfile(image: str, config: Mapping[str, Any], has_bash: bool) -> st
     The system's packages are a layer below our programs, so that a new version of hvdocker sends only a small layer.
     The user and the PATH of the image stay, but the folder of our programs comes first on the PATH, because launchers
     have to find our `ssh`. A health check and a stop signal of the image are removed: they are for the image's own
-    program, not for a worker."""
+    program, not for a worker.
+
+    Raise HvdockerError if user or PATH have a line break: the rest would be another instruction."""
+    for name, value in (("USER", str(config.get("User") or "")), ("PATH", _path(config))):
+        if not value.isprintable():
+            raise HvdockerError(f"the {name} of the image {image} is {value!r}: nothing can be built on it")
     shell = names.IMAGE_COMMAND if has_bash else ("/bin/sh",)
     path = _path(config)
     lines = [

@@ -9,12 +9,13 @@ from hvdocker.images.frameworks import frameworks_text
 from hvdocker.protocol.format import FORMAT
 
 
-def image_labels(launcher: str, frameworks: Mapping[str, str]) -> dict[str, str]:
-    """Return the labels of an image with these frameworks (versions by name). `launcher` is the name of the launcher
-    that a job gets if neither the user nor the inventory names one."""
+def image_labels(launcher: str, frameworks: Mapping[str, str] | None) -> dict[str, str]:
+    """Return the labels of an image with these frameworks (versions by name; None: unknown, so no label names them).
+    `launcher` is the name of the launcher that a job gets if neither the user nor the inventory names one."""
+    known = {} if frameworks is None else {names.LABEL_FRAMEWORKS: frameworks_text(frameworks)}
     return {
         names.LABEL_IMAGE: "1",
         names.LABEL_FORMAT: str(FORMAT),
         names.LABEL_LAUNCHER: launcher,
-        names.LABEL_FRAMEWORKS: frameworks_text(frameworks),
+        **known,
     }

@@ -47,7 +47,13 @@ def run_in_image(engine: APIClient, image: str, words: Sequence[str]) -> tuple[i
     exit code is 127 if the engine cannot start the program."""
     from docker.errors import APIError
 
-    config = engine.create_host_config(network_mode="none", cap_drop=["ALL"], security_opt=["no-new-privileges"])
+    config = engine.create_host_config(
+        network_mode="none",
+        cap_drop=["ALL"],
+        security_opt=["no-new-privileges"],
+        # The engine's own default may be a driver that cannot be read, such as `none`.
+        log_config={"type": "json-file", "config": {}},
+    )
     with trial_container(engine, image, words, user=NOBODY, host_config=config) as container:
         try:
             engine.start(container)

@@ -68,7 +68,8 @@ def test_a_host_that_is_not_placed_is_named() -> None:
 @pytest.mark.parametrize("found", [1, 3, None])
 def test_another_format_is_named(found: int | None) -> None:
     other = {name: value for name, value in DATA.items() if name != "format"}
-    with pytest.raises(JobError, match=f"has format {found or 1}, this image reads format 2"):
+    advice = "build the image again" if found == 3 else "start the job again"
+    with pytest.raises(JobError, match=f"has format {found or 1}, this image reads format 2: {advice}"):
         parse(other if found is None else {**other, "format": found})
 
 

@@ -167,6 +167,16 @@ def test_without_a_cpu_build_torch_cpu_takes_the_ordinary_wheel_and_says_so(envi
     assert any(line.startswith("torch-cpu takes PyTorch's ordinary wheel, with CUDA") for line in said)
 
 
+def test_what_could_not_be_looked_at_is_not_called_empty(
+    environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A label without PyTorch would make `train` refuse the image."""
+    builder = Builder()
+    monkeypatch.setattr(builder, "logs", lambda *_, **__: b"")
+    built(builder, environ, target="torch")
+    assert "hvdocker.format" in builder.labels[-1] and "hvdocker.frameworks" not in builder.labels[-1]
+
+
 def test_labels_say_format_launcher_and_what_is_in_the_image(environ: dict[str, str]) -> None:
     builder = Builder()
     built(builder, environ, target="torch-cpu")

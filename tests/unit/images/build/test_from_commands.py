@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from hvdocker.errors import UsageProblem
+from hvdocker.errors import HvdockerError, UsageProblem
 from hvdocker.images.build.from_commands import from_dockerfile, from_tag, named_tag
 
 PLAIN = """\
@@ -47,6 +47,12 @@ def test_user_and_path_stay_and_what_is_for_the_images_own_program_goes() -> Non
         "HEALTHCHECK NONE",
         "STOPSIGNAL SIGTERM",
     ]
+
+
+@pytest.mark.parametrize("config", [{"User": "app\nRUN touch /x"}, {"Env": ["PATH=/bin\nRUN touch /x"]}])
+def test_settings_of_an_image_add_no_instruction(config: dict[str, Any]) -> None:
+    with pytest.raises(HvdockerError, match="nothing can be built on it"):
+        from_dockerfile("team/train:7", config, has_bash=True)
 
 
 def test_an_image_of_ours_gets_no_second_entry_on_the_path() -> None:

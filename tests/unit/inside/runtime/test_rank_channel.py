@@ -1,5 +1,6 @@
 """A rank that is there before the agent of its host listens waits for it, for a while."""
 
+import socket
 import threading
 from pathlib import Path
 
@@ -11,7 +12,7 @@ HEADER = ChannelHeader(3, True, 77, 2)
 
 def test_a_rank_waits_for_its_agent(tmp_path: Path) -> None:
     path = tmp_path / "agents" / "j-0"
-    connected = []
+    connected: list[socket.socket] = []
     rank = threading.Thread(target=lambda: connected.append(connect(path, HEADER)))
     rank.start()
     rank.join(0.15)
