@@ -107,6 +107,8 @@ def build(
     from hvdocker.images.image import build as run
     from hvdocker.names import image_tag
 
+    if source is not None:
+        _check_source(source, ctx.get_parameter_source("target"))
     with env_and_progress(quiet) as (env, _):
         request = BuildRequest(
             target, on, ca_bundle, wheelhouse, base, cuda_image, torch_index, source and image_tag(source), tag
@@ -115,6 +117,18 @@ def build(
     out().print(made)
     if source and not quiet:
         err().print(messages.use_image(made))
+
+
+def _check_source(source: str, target_from: object) -> None:
+    """Raise UsageProblem if `source`, the value of --from, is empty, or if --target was given too. `target_from` says
+    where the value of --target comes from."""
+    from hvdocker.errors import UsageProblem
+
+    if not source.strip():
+        raise UsageProblem("--from needs the name of an image", fix="hvdocker image build --from my-team/train:7")
+    # By name: some versions of typer bring a copy of click, others need click itself.
+    if getattr(target_from, "name", "") == "COMMANDLINE":
+        raise UsageProblem("--target and --from exclude each other", fix="leave one of them out")
 
 
 @app.command("push")

@@ -85,6 +85,8 @@ def test_an_own_image_becomes_one_that_serves(lab: Lab, cli: Cli, own: Images, k
     assert site.logins() == site.full_mesh()
     told = site.run("exec", "--", "sh", "-c", "python -V; echo $TEAM; ls -d /train /out").out
     assert image.python in told and ("two words" in told) is (kind == "own-user")
+    trained = site.run("train", "-np", "2", "--", "sh", "-c", 'echo "rank $RANK of $WORLD_SIZE on $HVDOCKER_HOST"')
+    assert [f"rank {rank} of 2 on {host.name}" in trained.out for rank, host in enumerate(hosts)] == [True, True]
     listed = json.loads(site.run("image", "ls", site.inventory, "--json").out)
     mine = [entry for entry in listed["images"] if entry["name"] == f"hvdocker/{tag}"]
     assert [entry["host"] for entry in mine] == ["here", *(host.name for host in hosts)]

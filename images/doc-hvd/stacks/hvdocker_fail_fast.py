@@ -2,6 +2,8 @@
 than 0. Some frameworks (MPI, JAX) wait for all other ranks when a process ends, and these wait for the failed one. It
 is active only if HVDOCKER_FAIL_FAST is 1; the launcher sets that. Functions registered with `atexit` are not called."""
 
+from __future__ import annotations  # a user's image may have a Python of 3.8
+
 import os
 import sys
 from _thread import get_ident

@@ -56,7 +56,8 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
         "logs --tail -1", "logs -- x", "train train.py --frobnicate", "train --frobnicate",
         "train --frobnicate train.py", "train -x train.py", "train train.py extra", "train train.py -np two",
         "train train.py --cycle-time-ms", "train train.py --script", "image build --target nope",
-        "image build --wheelhouse nope", "image build --cuda-image x", "image nosuch", "fetch a b c",
+        "image build --wheelhouse nope", "image build --cuda-image x", "image build --from x --target torch",
+        "image build --from=", "image nosuch", "fetch a b c",
         "replay", "replay a b", "replay a -np 0", "replay a -- x", "diff a", "diff a b c",
     ],
 )  # fmt: skip

@@ -51,7 +51,7 @@ NET9 = {
 
 
 def env_of(job: Job, image: dict[str, str], current: dict[str, str], interface: str | None) -> dict[str, str]:
-    launcher = named("horovod")
+    launcher = named(job.launcher.name)
     return rank_env(job, RankPlace(launcher, launcher.identity(current), interface), image, current)
 
 
@@ -150,3 +150,9 @@ def test_a_rank_sees_its_jobs_gpus_and_no_others(
     job = replace(JOB, devices=devices, env=own)
     env = env_of(job, {"NVIDIA_VISIBLE_DEVICES": "GPU-0"}, {"HOROVOD_LOCAL_RANK": local_rank}, None)
     assert env.get("CUDA_VISIBLE_DEVICES") == visible
+
+
+@pytest.mark.parametrize(("local_rank", "visible"), [("0", "GPU-1"), ("1", "GPU-4")])
+def test_an_independent_rank_sees_only_the_gpu_of_its_slot(local_rank: str, visible: str) -> None:
+    job = replace(JOB, devices=("GPU-1", "GPU-4"), launcher=JobLauncher("each"))
+    assert env_of(job, {}, {"LOCAL_RANK": local_rank}, None)["CUDA_VISIBLE_DEVICES"] == visible

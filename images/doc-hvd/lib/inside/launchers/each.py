@@ -15,6 +15,7 @@ class Each(SpawnedLauncher):
     option `fail_fast` is set."""
 
     name = "each"
+    separates_devices = True
 
     def ends_all(self, job: Job) -> bool:
         return bool(job.launcher.options.get("fail_fast"))

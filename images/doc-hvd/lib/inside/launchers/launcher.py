@@ -72,7 +72,8 @@ class Launcher:
     no program is needed); `missing_advice` says what to do if it is not. `framework` is the name of the framework whose
     stall warnings are read, for messages. `busy_threads` is the number of background threads of a rank that never rest.
     `trusts_rank_numbers` says that a rank number in a stall warning is the one with which the process was started.
-    `restarts_ranks` says that the launcher itself starts ranks again (an elastic job)."""
+    `restarts_ranks` says that the launcher itself starts ranks again (an elastic job). `separates_devices` says that
+    each rank sees only the GPU of its own slot, instead of all GPUs of the job on its host."""
 
     name = ""
     program = ""
@@ -81,6 +82,7 @@ class Launcher:
     busy_threads = 0
     trusts_rank_numbers = True
     restarts_ranks = False
+    separates_devices = False
 
     def for_job(self, job: Job) -> "Launcher":
         """Return the launcher for this job: another subclass if the job needs one, for example because it is

@@ -57,7 +57,7 @@ def rank_env(
     own = place.launcher.rank_env(place.identity, job, place.interface)
     env.update({name: image.get(name, value) for name, value in own.items()})
     env.update(job.env)
-    env.update(device_env(job, place.identity.local_rank))
+    env.update(device_env(job, place.identity.local_rank, place.launcher.separates_devices))
     env.update(number_env(job, place.identity))
     env.update(place.launcher.master_env(current))
     env.update(identity_env(job, run))
@@ -84,14 +84,15 @@ def node_rank_of(job: Job) -> int:
     return [job_host.name for job_host in job.hosts].index(job.host)
 
 
-def device_env(job: Job, local_rank: int) -> dict[str, str]:
+def device_env(job: Job, local_rank: int, is_separate: bool = False) -> dict[str, str]:
     """Return CUDA_VISIBLE_DEVICES with the job's GPUs on this host in local-rank order, because the container may have
-    more GPUs. With MIG slices each rank gets only its own slice, chosen by `local_rank` (its number among the ranks of
-    this host), because a process can use only one. Empty if the job has no GPUs, or if the user's `env:` or
-    `--env` sets CUDA_VISIBLE_DEVICES so that all GPUs are hidden. Any other value that the user sets is replaced."""
+    more GPUs. With `is_separate` each rank gets only its own GPU, chosen by `local_rank` (its number among the ranks of
+    this host): a script that runs independently takes the first GPU it sees. So does a rank with MIG slices, because a
+    process can use only one. Empty if the job has no GPUs, or if the user's `env:` or `--env` sets
+    CUDA_VISIBLE_DEVICES so that all GPUs are hidden. Any other value that the user sets is replaced."""
     if not job.devices or job.env.get(VISIBLE_DEVICES) in NO_DEVICES:
         return {}
-    if any(device.startswith("MIG-") for device in job.devices):
+    if is_separate or any(device.startswith("MIG-") for device in job.devices):
         return {VISIBLE_DEVICES: job.devices[local_rank % len(job.devices)]}
     return {VISIBLE_DEVICES: ",".join(job.devices)}
 
