@@ -26,7 +26,7 @@ def shared(lab: Lab, desk: Cli) -> Iterator[LabCluster]:
         (["train.py", "-np", "0"], 2, ["-np should be at least 1, got 0"]),
         (["train.py", "-np", "-3"], 2, ["-np should be at least 1, got -3"]),
         (["train.py", "-np", "two"], 2, ["-np"]),
-        (["train.py", "-np", "3"], 6, ["3 wanted, 2 free", "h1: 1 of 1", "h2: 1 of 1", "-np"]),
+        (["train.py", "-np", "3", "--launcher", "horovod"], 6, ["3 wanted, 2 free", "h1: 1 of 1", "h2: 1 of 1", "-np"]),
         (["train.py", "-H", "h1:2"], 6, ["2 wanted on h1, 1 free"]),
         (["train.py", "-H", "h9:1"], 2, ["'h9'", "not in the inventory", "h1, h2"]),
         (["nowhere.py"], 2, ["the script nowhere.py is not there"]),
@@ -70,8 +70,10 @@ def test_a_worker_that_is_not_running_is_named(shared: LabCluster) -> None:
 
 
 def test_an_image_without_horovod_says_so(shared: LabCluster) -> None:
-    result = shared.run("train", "train.py", check=100)
-    assert "horovodrun" in result.out + result.err and "doc-hvd:cpu" in result.out + result.err
+    with untouched(*shared.hosts):
+        refused = shared.run("train", "train.py", "--launcher", "horovod", check=1).err
+    assert "the launcher horovod needs horovod, which the image doc-hvd:base does not have" in refused
+    assert "hvdocker up --image tensorflow-cpu" in refused
 
 
 @pytest.mark.parametrize("verb", ["logs", "stop", "fetch"])

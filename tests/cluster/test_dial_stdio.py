@@ -44,19 +44,18 @@ def dialers(site: LabCluster, act: Callable[[], object]) -> dict[str, set[str]]:
     }
 
 
-def try_to_train(site: LabCluster) -> None:
-    """The code goes to every host and the job's master is made, heard and waited for; its image is the small
-    one, which has no Horovod."""
+def train_small_job(site: LabCluster) -> None:
+    """The code goes to every host, and the job's master is made, heard and waited for. The small image runs plain
+    processes."""
     (site.folder / "x").write_text("synced")
-    result = site.run("train", "--", "cat", "/train/x", check=100)
-    assert "horovodrun" in result.out + result.err
+    assert site.run("train", "--", "cat", "/train/x").out.count("synced") == len(site.hosts)
     assert [site.exec_in_worker(host, "cat", "/train/x")[1] for host in site.hosts] == ["synced"] * len(site.hosts)
 
 
 def use(site: LabCluster, expected: dict[str, set[str]]) -> None:
     assert dialers(site, site.up) == expected
     assert "nothing to do" in site.up().out
-    assert dialers(site, lambda: try_to_train(site)) == expected
+    assert dialers(site, lambda: train_small_job(site)) == expected
     assert dialers(site, site.down) == expected
     assert cluster_leftovers(site.hosts, site.cluster) == {}
 

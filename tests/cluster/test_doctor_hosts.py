@@ -89,7 +89,7 @@ def hosts_file(host: LabHost, line: str) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def site(lab: Lab, desk: Cli) -> Iterator[LabCluster]:
-    """A cluster that is up and has code; the image has no launcher, so the job itself fails."""
+    """A cluster that is up and has code."""
     site = LabCluster.write(lab, desk, lab.fresh(3))
     (site.folder / "code").mkdir()
     (site.folder / "code" / "model.py").write_text("layers = 3\n")

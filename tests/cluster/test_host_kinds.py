@@ -52,7 +52,6 @@ def test_hosts_with_one_home_have_folders_of_their_own(lab: Lab, cli: Cli, speci
     assert site.up().out.startswith("nothing to do")
     (site.folder / "code").mkdir()
     (site.folder / "code" / "train.py").write_text("print(1)\n")
-    # The image has no launcher: the job gets as far as that. Every host has its own file of the job by then.
     job = site.run("train", "-d", "code/train.py", "-np", "2").out.strip()
     for host in site.hosts:
         assert host.exec(f"cat {site.folder_on(host)}/code/train.py") == "print(1)\n"

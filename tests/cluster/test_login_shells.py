@@ -32,7 +32,7 @@ def test_nothing_is_lost_through_any_login_shell(lab: Lab, cli: Cli, user: str, 
         assert "nothing to do" in site.up().out
         # The worker is on this host's own engine, and not on the one of the current context.
         assert sorted(site.worker_ids()) == sorted(host.name for host in hosts)
-        job = failed_job(site)
+        job = short_job(site)
         for host in hosts:
             write_output(host, user, job)
         home = Path(site.run("fetch", job).out.strip())
@@ -47,12 +47,11 @@ def login_shell(host: LabHost, user: str) -> str:
     return host.exec(["getent", "passwd", user]).strip().rpartition("/")[2]
 
 
-def failed_job(site: LabCluster) -> str:
-    """Send the code to all hosts and start a job; return its name. The small image has no Horovod, so the job
-    ends at once."""
+def short_job(site: LabCluster) -> str:
+    """Send the code to all hosts and run a job that ends at once; return its name."""
     (site.folder / "x").write_text("synced\n")
-    result = site.run("train", "-np", str(len(site.hosts)), "--", "cat", "/train/x", check=100)
-    assert "horovodrun" in result.out + result.err
+    result = site.run("train", "-np", str(len(site.hosts)), "--", "cat", "/train/x")
+    assert result.out.count("synced") == len(site.hosts)
     (job,) = json.loads(site.run("jobs", "--json").out)["jobs"]
     return str(job["job"])
 

@@ -23,12 +23,12 @@ def logins_during(site: LabCluster, *words: str | Path, check: int = 0) -> dict[
 
 
 def test_a_command_logs_in_once_per_host(lab: Lab, cli: Cli) -> None:
-    """Train with the small image, which has no Horovod: code is synced, and a job made, heard and ended."""
+    """Train with the small image: code is synced, and a job made, heard and ended."""
     site = LabCluster.write(lab, cli, lab.fresh(2))
     (site.folder / "train.py").write_text("")
     once = {host.name: 1 for host in site.hosts}
     assert logins_during(site, "up", site.inventory) == once
-    assert logins_during(site, "train", "train.py", check=100) == once
+    assert logins_during(site, "train", "train.py") == once
     assert logins_during(site, "status") == once
     assert logins_during(site, "down", "-y") == once
     assert cluster_leftovers(site.hosts, site.cluster) == {}

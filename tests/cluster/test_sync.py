@@ -292,7 +292,7 @@ exec setpriv --bounding-set={less} --inh-caps={less} {program} "$@"
 
 
 def test_through_the_program(lab: Lab, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a person sees; the small image has no Horovod, so that its jobs end at once."""
+    """What a person sees."""
     site = LabCluster.write(lab, cli, lab.fresh(2), user="trainer")
     code = site.folder / "code"
     code.mkdir()
