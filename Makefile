@@ -76,8 +76,8 @@ lab-down: $(VENV)/.ready ## Remove the lab's hosts, volumes and network
 	@first=$${HVDOCKER_LAB:-0}; for lab in $$(seq $$first $$((first + $(LABS) - 1))); do \
 		HVDOCKER_LAB=$$lab $(BIN)/python -m tests.cluster.lab down; done
 
-bench: engine images wheel $(PEERS)/.ready ## Speed, as ratios taken side by side in one run (ROWS=up,sync)
-	@HVDOCKER_LAB_CLEAN=1 HVDOCKER_BIN=$(CURDIR)/$(WHEEL_BIN)/hvdocker ROWS="$(ROWS)" $(BIN)/python -m bench
+bench: engine images wheel $(PEERS)/.ready ## Speed, as ratios taken side by side in one run (ROWS=up,sync or ROWS=quick; KEEP=1 keeps them)
+	@HVDOCKER_LAB_CLEAN=1 HVDOCKER_BIN=$(CURDIR)/$(WHEEL_BIN)/hvdocker ROWS="$(ROWS)" KEEP="$(KEEP)" $(BIN)/python -m bench
 
 clean: ## Remove what make made here (images and the engine stay)
 	@if [ -x $(BIN)/python ] && docker version >/dev/null 2>&1; then $(MAKE) --no-print-directory lab-down; fi

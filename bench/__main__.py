@@ -1,4 +1,6 @@
-"""Runs the benchmarks and prints one table. `make bench ROWS=up,sync` selects benchmarks by key prefix."""
+"""Runs the benchmarks and prints one table. `make bench ROWS=up,sync` selects benchmarks by key prefix, ROWS=quick
+those that take less than five minutes together. KEEP=1 keeps the results in the repository: later runs print the
+change against them."""
 
 import os
 import sys
@@ -6,7 +8,7 @@ import sys
 from bench.benchmark import Benchmark, select_benchmarks
 from bench.measure import Measured, evaluate_row, measure
 from bench.rows import BENCHMARKS
-from bench.show import RESULTS, plot, say, table, write_json
+from bench.show import RESULTS, keep, plot, read_kept, say, table, write_json
 from bench.testbed import Testbed
 
 
@@ -16,7 +18,7 @@ def main() -> int:
     failed: list[str] = []
     with Testbed.open() as ground:
         for contest in contests:
-            say(f"{contest.key}: {contest.rounds} rounds")
+            say(f"{contest.key}: {contest.least_rounds} to {contest.most_rounds} rounds")
             try:
                 measured += run(contest, ground)
             except Exception as error:
@@ -25,7 +27,9 @@ def main() -> int:
                 failed.append(f"{contest.key} could not be measured: {error}")
                 say(failed[-1])
             write_json(measured, RESULTS / "bench.json")
-    print(table(measured))
+    print(table(measured, read_kept()))
+    if os.environ.get("KEEP") == "1":
+        keep(RESULTS / "bench.json")
     trouble = plot(RESULTS / "bench.json", RESULTS / "bench.png", ground.peers)
     say(f"no plot: {trouble}" if trouble else f"JSON and plot are in {RESULTS}")
     for line in failed:
@@ -38,7 +42,7 @@ def run(contest: Benchmark, ground: Testbed) -> list[Measured]:
         samples = measure(contest, contestants)
     found = [evaluate_row(contest, row, samples) for row in contest.rows]
     for one in found:
-        say(f"  {one.row} / {one.against}: {one.ratio:.3g}, bar {one.bar}: {one.verdict}")
+        say(f"  {one.row} / {one.against}: {one.ratio:.3g}, bar {one.bar}: {one.verdict} after {one.rounds} rounds")
     return found
 
 

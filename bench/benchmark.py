@@ -3,13 +3,17 @@
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from bench.testbed import Testbed
 
-ROUNDS = 5
-SLOW_ROUNDS = 3
+# Six is the smallest number of rounds whose interval can decide a row: see `bench.measure.interval`.
+LEAST_ROUNDS = 6
+MOST_ROUNDS = 20
+# The word of `ROWS` for the benchmarks that take less than five minutes together.
+QUICK = "quick"
 
+Verdict = Literal["met", "missed", "undecided"]
 # Returns None if its own duration is the measure; otherwise the measure, in megabytes or samples per second.
 Work = Callable[[], float | None]
 
@@ -47,6 +51,11 @@ class Bar:
     def is_met(self, value: float) -> bool:
         return value >= self.limit if self.is_floor else value <= self.limit
 
+    def verdict(self, low: float, high: float) -> Verdict:
+        """Return what an interval of values says: all of them meet the bar, none does, or neither."""
+        met = {self.is_met(low), self.is_met(high)}
+        return "undecided" if len(met) == 2 else "met" if met == {True} else "missed"
+
     def __str__(self) -> str:
         return f"{'≥' if self.is_floor else '≤'} {self.limit:g}"
 
@@ -55,8 +64,7 @@ class Bar:
 class Row:
     """One line of the table: the ratio of candidate `ours` to candidate `theirs`.
 
-    Without `theirs`, our own seconds are compared with the bar. `noise` names two candidates that do exactly
-    the same work: a ratio within the spread of those two counts as met as well."""
+    Without `theirs`, our own seconds are compared with the bar."""
 
     name: str
     against: str
@@ -64,7 +72,6 @@ class Row:
     theirs: str | None
     bar: Bar
     unit: str = "s"
-    noise: tuple[str, str] | None = None
 
 
 Setup = Callable[[Testbed], AbstractContextManager[Mapping[str, Candidate]]]
@@ -72,25 +79,30 @@ Setup = Callable[[Testbed], AbstractContextManager[Mapping[str, Candidate]]]
 
 @dataclass(frozen=True)
 class Benchmark:
-    """Candidates that share one setup and are measured in turn, and the rows computed from their samples."""
+    """Candidates that share one setup and are measured in turn, and the rows computed from their samples.
+
+    `is_slow` leaves out the warm-up round. `is_quick` makes it part of `ROWS=quick`. Rounds go on until all rows are
+    decided, but there are at least `least_rounds` and at most `most_rounds`."""
 
     key: str
     setup: Setup
     rows: tuple[Row, ...]
     is_slow: bool = False
-
-    @property
-    def rounds(self) -> int:
-        return SLOW_ROUNDS if self.is_slow else ROUNDS
+    is_quick: bool = False
+    least_rounds: int = LEAST_ROUNDS
+    most_rounds: int = MOST_ROUNDS
 
 
 def select_benchmarks(contests: tuple[Benchmark, ...], words: str) -> list[Benchmark]:
-    """Return the benchmarks whose key begins with one of the comma-separated words; all for an empty text.
+    """Return the benchmarks whose key begins with one of the comma-separated words; all for an empty text, and the
+    quick ones for `quick`.
 
     A word that no key begins with ends the program."""
     wanted = [word.strip() for word in words.split(",") if word.strip()]
     if not wanted:
         return list(contests)
+    if wanted == [QUICK]:
+        return [contest for contest in contests if contest.is_quick]
     unknown = [word for word in wanted if not any(contest.key.startswith(word) for contest in contests)]
     if unknown:
         known = ", ".join(contest.key for contest in contests)

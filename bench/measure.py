@@ -1,19 +1,22 @@
-"""Measures candidates in turn, so that other load on the machine affects all of them alike."""
+"""Measures candidates in turn, so that other load on the machine affects all of them alike, until the rows are
+decided."""
 
+import math
 import statistics
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from bench.benchmark import Benchmark, Candidate, Row
+from bench.benchmark import Benchmark, Candidate, Row, Verdict
 
 Clock = Callable[[], float]
 Samples = Mapping[str, list[float]]
+CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True)
 class Measured:
-    """The numbers of a row: medians of both sides, and the median and spread of the ratios of single rounds.
+    """The numbers of a row: medians of both sides, and the median of the ratios of single rounds with its interval.
 
     Written to bench.json field by field."""
 
@@ -24,19 +27,16 @@ class Measured:
     ours: float
     theirs: float | None
     ratio: float
-    spread: tuple[float, float]
+    interval: tuple[float, float]
     bar: str
     limit: float
-    is_met: bool
+    verdict: Verdict
     rounds: int
-
-    @property
-    def verdict(self) -> str:
-        return "met" if self.is_met else "missed"
 
 
 def measure(contest: Benchmark, contestants: Mapping[str, Candidate], clock: Clock = time.perf_counter) -> Samples:
-    """Measure every candidate once per round, each after its own `before`.
+    """Measure every candidate once per round, each after its own `before`, until every row is met or missed or the
+    benchmark has had its `most_rounds`.
 
     A warm-up round that is not counted comes first, except for slow benchmarks: they take too long for that,
     and warm caches make little difference to them."""
@@ -44,10 +44,18 @@ def measure(contest: Benchmark, contestants: Mapping[str, Candidate], clock: Clo
         for contestant in contestants.values():
             sample(contestant, clock)
     samples: dict[str, list[float]] = {name: [] for name in contestants}
-    for _ in range(contest.rounds):
-        for name, contestant in contestants.items():
-            samples[name].append(sample(contestant, clock))
+    for done in range(1, contest.most_rounds + 1):
+        # The order changes from round to round: what the one leaves behind (warm caches, dirty pages) must not always
+        # meet the other.
+        for name in list(contestants)[:: 1 if done % 2 else -1]:
+            samples[name].append(sample(contestants[name], clock))
+        if done >= contest.least_rounds and is_decided(contest, samples):
+            break
     return samples
+
+
+def is_decided(contest: Benchmark, samples: Samples) -> bool:
+    return all(evaluate_row(contest, row, samples).verdict != "undecided" for row in contest.rows)
 
 
 def sample(contestant: Candidate, clock: Clock) -> float:
@@ -61,7 +69,8 @@ def sample(contestant: Candidate, clock: Clock) -> float:
 def evaluate_row(contest: Benchmark, row: Row, samples: Samples) -> Measured:
     ours = samples[row.ours]
     values = ratios(ours, samples[row.theirs]) if row.theirs else ours
-    middle = statistics.median(values)
+    found = interval(values)
+    low, high = found or (min(values), max(values))
     return Measured(
         contest=contest.key,
         row=row.name,
@@ -69,11 +78,11 @@ def evaluate_row(contest: Benchmark, row: Row, samples: Samples) -> Measured:
         unit=row.unit,
         ours=statistics.median(ours),
         theirs=statistics.median(samples[row.theirs]) if row.theirs else None,
-        ratio=middle,
-        spread=(min(values), max(values)),
+        ratio=statistics.median(values),
+        interval=(low, high),
         bar=str(row.bar),
         limit=row.bar.limit,
-        is_met=row.bar.is_met(middle) or is_within_noise(row, samples, middle),
+        verdict=row.bar.verdict(low, high) if found else "undecided",
         rounds=len(ours),
     )
 
@@ -83,9 +92,17 @@ def ratios(ours: list[float], theirs: list[float]) -> list[float]:
     return [mine / other for mine, other in zip(ours, theirs, strict=True)]
 
 
-def is_within_noise(row: Row, samples: Samples, value: float) -> bool:
-    if row.noise is None:
-        return False
-    first, second = row.noise
-    same = ratios(samples[first], samples[second])
-    return min(same) <= value <= max(same)
+def interval(values: Sequence[float]) -> tuple[float, float] | None:
+    """Return an interval that contains the true median with a probability of CONFIDENCE or more; None if there are
+    too few values for one.
+
+    Its ends are two of the values, by the sign test. Nothing is assumed about how the values are distributed: a single
+    round in which the machine was busy does not move it."""
+    ordered = sorted(values)
+    count = len(ordered)
+    # The chance that at most `drop` of the values lie on one side of the median.
+    drop, chance = -1, 0.0
+    while drop + 1 < count and chance + math.comb(count, drop + 1) / 2**count <= (1 - CONFIDENCE) / 2:
+        drop += 1
+        chance += math.comb(count, drop) / 2**count
+    return (ordered[drop], ordered[-1 - drop]) if drop >= 0 else None

@@ -1,11 +1,12 @@
-"""The results as a table on the terminal, as JSON and as a plot. Files go to bench/results/, outside git."""
+"""The results as a table on the terminal, as JSON and as a plot. Files go to bench/results/, outside git. KEPT is in
+git: the last results that were kept, with which a run is compared."""
 
 import json
 import os
 import platform
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -13,24 +14,28 @@ from bench.measure import Measured
 
 FOLDER = Path(__file__).parent
 RESULTS = FOLDER / "results"
-HEADERS = ("row", "against", "ours", "theirs", "ratio", "spread", "bar", "")
+KEPT = FOLDER / "kept.json"
+HEADERS = ("row", "against", "ours", "theirs", "ratio", "95 %", "before", "bar", "")
+LEFT_ALIGNED = (0, 1, 8)
+# A row is recognized by its name and by what it is compared with.
+Key = tuple[str, str]
 
 
-def table(measured: Sequence[Measured]) -> str:
-    """Return the table as plain text: names left-aligned, numbers right-aligned."""
-    rows = [HEADERS, *(cells(one) for one in measured)]
+def table(measured: Sequence[Measured], before: Mapping[Key, float]) -> str:
+    """Return the table as plain text: names left-aligned, numbers right-aligned. `before` has the kept ratios."""
+    rows = [HEADERS, *(cells(one, before.get((one.row, one.against))) for one in measured)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(HEADERS))]
     return "\n".join(
         "  ".join(
-            cell.ljust(width) if column in (0, 1, 7) else cell.rjust(width)
+            cell.ljust(width) if column in LEFT_ALIGNED else cell.rjust(width)
             for column, (cell, width) in enumerate(zip(row, widths, strict=True))
         ).rstrip()
         for row in rows
     )
 
 
-def cells(one: Measured) -> tuple[str, ...]:
-    low, high = one.spread
+def cells(one: Measured, before: float | None) -> tuple[str, ...]:
+    low, high = one.interval
     return (
         one.row,
         one.against,
@@ -38,8 +43,9 @@ def cells(one: Measured) -> tuple[str, ...]:
         "" if one.theirs is None else f"{number(one.theirs)} {one.unit}",
         "" if one.theirs is None else number(one.ratio),
         f"{number(low)}–{number(high)}",
+        "" if before is None else f"{number(before)} ({one.ratio / before - 1:+.0%})",
         one.bar if one.theirs is not None else f"{one.bar} {one.unit}",
-        one.verdict,
+        one.verdict if one.verdict != "undecided" else f"undecided after {one.rounds} rounds",
     )
 
 
@@ -61,7 +67,23 @@ def machine() -> dict[str, object]:
 
 def write_json(measured: Sequence[Measured], path: Path) -> None:
     path.parent.mkdir(exist_ok=True)
-    content = {"machine": machine(), "rows": [asdict(one) | {"verdict": one.verdict} for one in measured]}
+    content = {"machine": machine(), "rows": [asdict(one) for one in measured]}
+    path.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def read_kept(path: Path = KEPT) -> dict[Key, float]:
+    """Return the kept ratios by row; none if nothing was kept."""
+    if not path.exists():
+        return {}
+    return {(row["row"], row["against"]): row["ratio"] for row in json.loads(path.read_text(encoding="utf-8"))["rows"]}
+
+
+def keep(results: Path, path: Path = KEPT) -> None:
+    """Put the rows of a results file into the kept ones. Rows that were not measured now stay as they were."""
+    new = json.loads(results.read_text(encoding="utf-8"))
+    old = json.loads(path.read_text(encoding="utf-8"))["rows"] if path.exists() else []
+    rows = {(row["row"], row["against"]): row for row in [*old, *new["rows"]]}
+    content = {"machine": new["machine"], "rows": list(rows.values())}
     path.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 

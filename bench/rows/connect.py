@@ -85,20 +85,24 @@ BENCHMARKS = (
         "connect-1",
         _connect(1),
         (Row("connect and run, 1 host", "ssh, cold", "hvdocker", "ssh", Bar(0.35)),),
+        is_quick=True,
     ),
     Benchmark(
         "connect-8",
         _connect(8),
         (Row("connect and run, 8 hosts", "ssh, cold, in parallel", "hvdocker", "ssh", Bar(0.35)),),
+        is_quick=True,
     ),
     Benchmark(
         "container",
         _container,
         (Row("run a container over SSH, cold", "docker -H ssh://host run", "hvdocker", "docker", Bar(0.25)),),
+        is_quick=True,
     ),
     Benchmark(
         "call",
         _call,
         (Row("ten Docker calls, open link", "docker on the host itself", "hvdocker", "docker", Bar(0.3)),),
+        is_quick=True,
     ),
 )

@@ -62,10 +62,12 @@ BENCHMARKS = (
         "help",
         _help,
         (Row("hvdocker --help", "--help of five lines of typer", "hvdocker", "typer", Bar(1.2)),),
+        is_quick=True,
     ),
     Benchmark(
         "placement",
         _placement,
         (Row("place on 10,000 GPUs of 2,000 hosts, thrice", "nobody: seconds", "hvdocker", None, Bar(1.0)),),
+        is_quick=True,
     ),
 )

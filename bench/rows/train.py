@@ -95,17 +95,12 @@ def _launch(ground: Testbed) -> Iterator[Mapping[str, Candidate]]:
 @contextmanager
 def _steady(ground: Testbed) -> Iterator[Mapping[str, Candidate]]:
     """The same training on one slot of each of two hosts, in samples per second after the first steps, as the
-    script itself measures them. It runs twice by hand, to see how much two equal runs differ."""
+    script itself measures them."""
     with _training_cluster(ground) as site:
         site.train("quick.py")
-
-        def by_hand() -> float:
-            return parse_speed(site.by_hand("steady.py"))
-
         yield {
             "hvdocker": Candidate(lambda: parse_speed(site.train("steady.py"))),
-            "by hand": Candidate(by_hand),
-            "by hand again": Candidate(by_hand),
+            "by hand": Candidate(lambda: parse_speed(site.by_hand("steady.py"))),
         }
 
 
@@ -122,18 +117,12 @@ def _torch_launch(ground: Testbed) -> Iterator[Mapping[str, Candidate]]:
 
 @contextmanager
 def _torch_steady(ground: Testbed) -> Iterator[Mapping[str, Candidate]]:
-    """The same DDP training on one slot of each of two hosts, in samples per second after the first steps. It runs
-    twice by hand, to see how much two equal runs differ."""
+    """The same DDP training on one slot of each of two hosts, in samples per second after the first steps."""
     with _training_cluster(ground, TORCH_IMAGE) as site:
         site.train("quick.py")
-
-        def by_hand() -> float:
-            return parse_speed(site.torchrun_by_hand("steady_torch.py"))
-
         yield {
             "hvdocker": Candidate(lambda: parse_speed(site.train("steady_torch.py"))),
-            "by hand": Candidate(by_hand),
-            "by hand again": Candidate(by_hand),
+            "by hand": Candidate(lambda: parse_speed(site.torchrun_by_hand("steady_torch.py"))),
         }
 
 
@@ -157,6 +146,7 @@ BENCHMARKS = (
                 Bar(0.6),
             ),
         ),
+        is_quick=True,
     ),
     Benchmark(
         "steady",
@@ -169,10 +159,10 @@ BENCHMARKS = (
                 "by hand",
                 Bar(0.98, is_floor=True),
                 unit="samples/s",
-                noise=("by hand again", "by hand"),
             ),
         ),
         is_slow=True,
+        least_rounds=10,
     ),
     Benchmark(
         "torch-launch",
@@ -198,9 +188,9 @@ BENCHMARKS = (
                 "by hand",
                 Bar(0.98, is_floor=True),
                 unit="samples/s",
-                noise=("by hand again", "by hand"),
             ),
         ),
         is_slow=True,
+        least_rounds=10,
     ),
 )

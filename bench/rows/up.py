@@ -148,5 +148,6 @@ BENCHMARKS = (
                 Bar(1.5),
             ),
         ),
+        is_quick=True,
     ),
 )

@@ -6,7 +6,7 @@ import time
 import horovod.tensorflow as hvd
 import tensorflow as tf
 
-WARM, STEPS, BATCH = 20, 150, 64
+WARM, STEPS, BATCH = 20, 600, 64
 
 hvd.init()
 tf.keras.utils.set_random_seed(hvd.rank())

@@ -8,7 +8,7 @@ import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-WARM, STEPS, BATCH = 20, 150, 64
+WARM, STEPS, BATCH = 20, 600, 64
 
 dist.init_process_group("gloo")
 torch.manual_seed(dist.get_rank())

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from bench.benchmark import Bar, Benchmark, Candidate, Row, timed_call
-from bench.measure import evaluate_row, measure
+from bench.measure import evaluate_row, interval, measure
 
 SECONDS = Row("ours", "theirs", "a", "b", Bar(0.5))
 
@@ -31,21 +31,29 @@ class Watch:
         return Candidate(work, lambda: self.order.append(f"before {name}"))
 
 
-def contest(*rows: Row, is_slow: bool = True) -> Benchmark:
-    return Benchmark("x", lambda ground: pytest.fail("nothing is prepared here"), rows, is_slow)
+def contest(*rows: Row, is_slow: bool = True, least_rounds: int = 3, most_rounds: int = 3) -> Benchmark:
+    return Benchmark(
+        "x",
+        lambda ground: pytest.fail("nothing is prepared here"),
+        rows,
+        is_slow,
+        least_rounds=least_rounds,
+        most_rounds=most_rounds,
+    )
 
 
-def test_contestants_take_turns_and_are_prepared_each_time() -> None:
+def test_contestants_take_turns_in_changing_order_and_are_prepared_each_time() -> None:
     watch = Watch()
     samples = measure(contest(), {"a": watch.contestant("a", 1, 2, 3), "b": watch.contestant("b", 10, 10, 10)}, watch)
-    assert watch.order == ["before a", "a", "before b", "b"] * 3
+    first, second = ["before a", "a"], ["before b", "b"]
+    assert watch.order == [*first, *second, *second, *first, *first, *second]
     assert samples == {"a": [1, 2, 3], "b": [10, 10, 10]}
 
 
 def test_the_first_round_of_quick_ones_does_not_count() -> None:
     watch = Watch()
-    samples = measure(contest(is_slow=False), {"a": watch.contestant("a", 99, 1, 2, 3, 4, 5)}, watch)
-    assert samples == {"a": [1, 2, 3, 4, 5]}
+    samples = measure(contest(is_slow=False), {"a": watch.contestant("a", 99, 1, 2, 3)}, watch)
+    assert samples == {"a": [1, 2, 3]}
 
 
 def test_what_a_contestant_tells_is_its_measure() -> None:
@@ -57,11 +65,21 @@ def test_the_result_of_a_plain_call_is_no_measure() -> None:
     assert timed_call(max, 1, 2)() is None
 
 
-def test_the_ratio_is_the_median_of_the_rounds_with_their_spread() -> None:
-    found = evaluate_row(contest(SECONDS), SECONDS, {"a": [1, 1, 4], "b": [2, 5, 4]})
+def test_the_ratio_is_the_median_of_the_rounds_with_its_interval() -> None:
+    found = evaluate_row(contest(SECONDS), SECONDS, {"a": [1, 1, 1, 1, 1, 4], "b": [2, 5, 4, 4, 4, 10]})
     assert (found.ours, found.theirs) == (1, 4)
-    assert (found.ratio, found.spread) == (0.5, (0.2, 1.0))
-    assert (found.bar, found.verdict, found.rounds) == ("≤ 0.5", "met", 3)
+    assert (found.ratio, found.interval) == (0.25, (0.2, 0.5))
+    assert (found.bar, found.verdict, found.rounds) == ("≤ 0.5", "met", 6)
+
+
+@pytest.mark.parametrize(
+    ("count", "dropped"),
+    [(1, None), (5, None), (6, 0), (8, 0), (9, 1), (11, 1), (12, 2), (20, 5)],
+)
+def test_the_interval_leaves_out_as_many_values_as_the_sign_test_allows(count: int, dropped: int | None) -> None:
+    """The numbers are those of the tables of the sign test at 95 %, two-sided."""
+    expected = None if dropped is None else (dropped, count - 1 - dropped)
+    assert interval([*range(count)][::-1]) == expected
 
 
 @pytest.mark.parametrize(
@@ -75,24 +93,44 @@ def test_the_ratio_is_the_median_of_the_rounds_with_their_spread() -> None:
 )
 def test_a_bar_is_met_from_its_own_side(bar: Bar, ratio: float, verdict: str) -> None:
     row = Row("ours", "theirs", "a", "b", bar)
-    assert evaluate_row(contest(row), row, {"a": [ratio], "b": [1.0]}).verdict == verdict
+    assert evaluate_row(contest(row), row, {"a": [ratio] * 6, "b": [1.0] * 6}).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    "ours",
+    [[95.0, 99.0, 99.0, 99.0, 99.0, 99.0], [97.0, 97.0, 97.0, 97.0, 97.0, 99.0], [99.0] * 5],
+    ids=["mostly met", "mostly missed", "too few rounds"],
+)
+def test_noise_makes_a_row_neither_met_nor_missed(ours: list[float]) -> None:
+    row = Row("ours", "theirs", "a", "b", Bar(0.98, is_floor=True))
+    assert evaluate_row(contest(row), row, {"a": ours, "b": [100.0] * len(ours)}).verdict == "undecided"
+
+
+def test_rounds_go_on_until_the_row_is_decided() -> None:
+    told = iter([0.6, *[0.4] * 20])
+    samples = measure(
+        contest(SECONDS, least_rounds=6, most_rounds=20),
+        {"a": Candidate(lambda: next(told)), "b": Candidate(lambda: 1.0)},
+        Watch(),
+    )
+    # Of nine values one may lie outside of the interval.
+    assert samples["a"] == [0.6, *[0.4] * 8]
+
+
+def test_rounds_end_at_their_limit_where_nothing_is_decided() -> None:
+    told = iter([0.4, 0.6] * 10)
+    samples = measure(
+        contest(SECONDS, least_rounds=6, most_rounds=12),
+        {"a": Candidate(lambda: next(told)), "b": Candidate(lambda: 1.0)},
+        Watch(),
+    )
+    assert len(samples["a"]) == 12
 
 
 def test_without_a_peer_seconds_stand_against_the_bar() -> None:
     row = Row("ours", "nobody", "a", None, Bar(1.0))
-    found = evaluate_row(contest(row), row, {"a": [0.5, 0.7, 2.0]})
-    assert (found.ratio, found.theirs, found.spread, found.verdict) == (0.7, None, (0.5, 2.0), "met")
-
-
-@pytest.mark.parametrize(
-    ("again", "verdict"),
-    [([90.0, 100.0, 110.0], "met"), ([99.0, 100.0, 110.0], "missed")],
-    ids=["noisy", "quiet"],
-)
-def test_what_two_equal_runs_differ_by_is_forgiven(again: list[float], verdict: str) -> None:
-    row = Row("ours", "theirs", "a", "b", Bar(0.98, is_floor=True), noise=("c", "b"))
-    samples = {"a": [95.0] * 3, "b": [100.0] * 3, "c": again}
-    assert evaluate_row(contest(row), row, samples).verdict == verdict
+    found = evaluate_row(contest(row), row, {"a": [0.5, 0.7, 0.7, 0.7, 0.7, 0.9]})
+    assert (found.ratio, found.theirs, found.interval, found.verdict) == (0.7, None, (0.5, 0.9), "met")
 
 
 @pytest.fixture

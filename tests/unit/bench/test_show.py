@@ -9,7 +9,7 @@ import pytest
 from bench.benchmark import Bar, Benchmark, Row, select_benchmarks
 from bench.measure import Measured, evaluate_row
 from bench.rows import BENCHMARKS
-from bench.show import plot, table, write_json
+from bench.show import keep, plot, read_kept, table, write_json
 
 README = Path(__file__).parents[3] / "README.md"
 
@@ -18,19 +18,24 @@ def measured(row: Row, samples: dict[str, list[float]]) -> Measured:
     return evaluate_row(Benchmark("x", lambda ground: pytest.fail("not prepared here"), (row,)), row, samples)
 
 
-UP = measured(Row("up, 8 hosts", "pyinfra", "a", "b", Bar(0.9)), {"a": [1.2], "b": [2.4]})
+UP = measured(Row("up, 8 hosts", "pyinfra", "a", "b", Bar(0.9)), {"a": [1.2] * 6, "b": [2.4] * 6})
 FILE = measured(
-    Row("a large file", "ssh", "a", "b", Bar(0.65, is_floor=True), unit="MB/s"), {"a": [150.0], "b": [400.0]}
+    Row("a large file", "ssh", "a", "b", Bar(0.65, is_floor=True), unit="MB/s"), {"a": [150.0] * 6, "b": [400.0] * 6}
 )
-ALONE = measured(Row("placement", "nobody", "a", None, Bar(1.0)), {"a": [0.0123]})
+ALONE = measured(Row("placement", "nobody", "a", None, Bar(1.0)), {"a": [0.0123] * 6})
+
+
+STEADY = measured(Row("steady", "by hand", "a", "b", Bar(0.98, is_floor=True)), {"a": [0.9, 1.0], "b": [1.0, 1.0]})
+BEFORE = {("up, 8 hosts", "pyinfra"): 0.4}
 
 
 def test_the_table() -> None:
-    assert table([UP, FILE, ALONE]).splitlines() == [
-        "row           against      ours    theirs  ratio         spread     bar",
-        "up, 8 hosts   pyinfra     1.2 s     2.4 s    0.5        0.5–0.5   ≤ 0.9  met",
-        "a large file  ssh      150 MB/s  400 MB/s  0.375    0.375–0.375  ≥ 0.65  missed",
-        "placement     nobody   0.0123 s                   0.0123–0.0123   ≤ 1 s  met",
+    assert table([UP, FILE, ALONE, STEADY], BEFORE).splitlines() == [
+        "row           against      ours    theirs  ratio           95 %      before     bar",
+        "up, 8 hosts   pyinfra     1.2 s     2.4 s    0.5        0.5–0.5  0.4 (+25%)   ≤ 0.9  met",
+        "a large file  ssh      150 MB/s  400 MB/s  0.375    0.375–0.375              ≥ 0.65  missed",
+        "placement     nobody   0.0123 s                   0.0123–0.0123               ≤ 1 s  met",
+        "steady        by hand    0.95 s       1 s   0.95          0.9–1              ≥ 0.98  undecided after 2 rounds",
     ]
 
 
@@ -40,8 +45,19 @@ def test_the_json_says_the_same_and_on_which_machine(tmp_path: Path) -> None:
     written = json.loads(path.read_text(encoding="utf-8"))
     assert set(written["machine"]) == {"cpus", "memory_gb", "kernel", "python"}
     first, second = written["rows"]
-    assert (first["ratio"], first["spread"], first["verdict"]) == (0.5, [0.5, 0.5], "met")
+    assert (first["ratio"], first["interval"], first["verdict"]) == (0.5, [0.5, 0.5], "met")
     assert (second["unit"], second["limit"], second["verdict"]) == ("MB/s", 0.65, "missed")
+
+
+def test_a_run_is_compared_with_the_kept_results_of_each_row(tmp_path: Path) -> None:
+    results, kept = tmp_path / "bench.json", tmp_path / "kept.json"
+    assert read_kept(kept) == {}
+    write_json([UP, FILE], results)
+    keep(results, kept)
+    faster = measured(Row("up, 8 hosts", "pyinfra", "a", "b", Bar(0.9)), {"a": [0.6] * 6, "b": [2.4] * 6})
+    write_json([faster], results)
+    keep(results, kept)
+    assert read_kept(kept) == {("up, 8 hosts", "pyinfra"): 0.25, ("a large file", "ssh"): 0.375}
 
 
 @pytest.mark.parametrize(
@@ -67,6 +83,7 @@ def test_a_plot_that_fails_says_why(tmp_path: Path, script: str, why: str | None
         ("up", ["up", "up-again"]),
         ("connect, call", ["connect-1", "connect-8", "call"]),
         ("sync", ["sync-again", "sync-first", "sync-large"]),
+        ("quick", ["help", "placement", "connect-1", "connect-8", "container", "call", "up-again", "launch"]),
         ("", [contest.key for contest in BENCHMARKS]),
     ],
 )
