@@ -92,8 +92,8 @@ def up(
 ) -> None:
     """Bring the cluster up: image, keys and one worker on every host.
 
-    [bold]up -np 6[/] takes six GPUs (or slots) where they are free, and no more: [bold]--explain[/] says why
-    there.
+    [bold]up -np 6[/] takes six GPUs (or slots) where they are free, and no more.
+    [bold]--explain[/] says why these hosts were chosen.
 
     A second run on a healthy cluster has nothing to do, and says so.
     A failed run names the host and undoes what it made.

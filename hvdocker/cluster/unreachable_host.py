@@ -1,8 +1,9 @@
-"""What is known about a host that does not answer, read from the files of a job's master. Pure.
+"""What is known about a host that does not answer, read from the files of the master of a running elastic job.
+Pure.
 
-The labels of such a host's worker cannot be read. But the files of a master have the address, user and host key
-of every worker that the master may log in to, and the hosts of its job. With these facts `up` keeps the host
-trusted and in the job, so that it can come back without further steps."""
+The labels of such a host's worker cannot be read. But the files of a master have the address, user and host key of
+every worker that the master may log in to, and the hosts of its job once `up` has written hosts.json. With these facts
+`up` keeps the host trusted and in the job, so that it can come back without further steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Gathers the facts about one host. Each fact is gathered separately, so that one failure hides no other fact."""
+"""Gathers the facts about one host. Each fact is gathered separately, so that a failure hides only the facts that
+depend on it."""
 
 from __future__ import annotations
 

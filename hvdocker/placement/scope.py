@@ -32,7 +32,8 @@ class ClusterScope:
     """The slots and GPUs (share) of each host of a cluster, by host name.
 
     `request_label` is the request that the cluster was created for, as in the label `hvdocker.asked` (`{"np":6}` for
-    `up -np 6`); hosts without a share are then not part of the cluster. It is empty if `up` took all free slots."""
+    `up -np 6`); hosts without a share are then not part of the cluster. It is empty if `up` was given no flag
+    that chooses slots (`-np`, `-H`, `--gpu`, `--include`, …)."""
 
     shares: Mapping[str, Share]
     request_label: str = ""

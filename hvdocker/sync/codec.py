@@ -37,9 +37,9 @@ class LinkSpeed:
 
 
 def choose_codec(speed: LinkSpeed) -> Codec:
-    """Return the compression for a host, from the measured `speed` of the link to it. It is zstd for a link below
-    ZSTD_BELOW_BYTES_PER_S if the host has zstd, else gzip for a link below GZIP_BELOW_BYTES_PER_S. It is none for
-    faster links, and for files that hardly shrink."""
+    """Return the compression for a host. It is none if the files hardly shrink (`speed.ratio` above MAX_RATIO).
+    Otherwise it is zstd for a link below ZSTD_BELOW_BYTES_PER_S if the host has zstd, gzip for a link below
+    GZIP_BELOW_BYTES_PER_S, and none for faster links."""
     if speed.ratio > MAX_RATIO:
         return Codec.NONE
     if speed.has_zstd and speed.bytes_per_s < ZSTD_BELOW_BYTES_PER_S:

@@ -32,8 +32,9 @@ class IgnoreScope:
     prefix: bytes = b""
 
     def ignores(self, path: str, is_folder: bool) -> bool:
-        """Whether the file or folder is ignored by the ignore files of this scope. `path` begins at the code folder,
-        such as `data/train.csv`; `is_folder` says whether it is a folder."""
+        """Whether the rules of this scope match the file or folder itself. Folders above it are not examined: the
+        caller does not enter an ignored folder. `path` is relative to the code folder, such as `data/train.csv`;
+        `is_folder` says whether it is a folder."""
         return bool(self.files) and is_ignored(self.files, self.prefix + os.fsencode(path), is_folder)
 
     def entering(self, folder: str, path: str, names: Collection[str]) -> IgnoreScope:

@@ -295,7 +295,8 @@ class _Run:
 
     @property
     def _is_kept(self) -> bool:
-        """Whether the cluster is kept after this job, as `--keep` says: always, or for `failed` if there was an error.
+        """Whether the cluster is kept after this job, as `--keep` says: with `always` in any case, with `failed` if
+        there was an error.
 
         A job that was interrupted or stopped does not count as failed."""
         has_failed = self.report.error is not None and not self._ended_by(Interrupted, JobStopped)

@@ -17,7 +17,8 @@ class WriteJobFile(Step):
 
     `from_caller` names the variables whose values came from the caller's environment. If the plan is printed as a shell
     script, the script reads these values from its own environment instead of containing them. `is_shared` means that
-    other users than the SSH user may read the file; it is set if the container runs as another user."""
+    other users than the SSH user may read the file; it is set for job.json if the container's user is neither root nor
+    the SSH user."""
 
     folder: str
     content: str

@@ -21,7 +21,8 @@ class TrainHooks:
         """Run the hook pre-train, then the `with` block, then the hook post-train.
 
         `viewer` must be the viewer that the `with` block passes to `train`. Its callback `started` is wrapped, so that
-        later hooks are given the job's id and hosts.
+        later hooks are given the job's id and hosts. The block must raise JobFailed or JobStopped if the job did not
+        succeed (`raise_unless_succeeded`); otherwise post-train is given exit code 0.
 
         post-train runs if the job has ended, successfully or not, or was detached. It does not run if the job's end was
         not seen, because the job may still be running. With `tells_failure` the hook on-failure runs after an error;

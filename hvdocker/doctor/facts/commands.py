@@ -96,7 +96,8 @@ esac
 
 
 def query_machine(root: str, mounts: Iterable[str], peers: Iterable[str], top: str = "", cluster: str = "") -> Command:
-    """Return the command that reads the machine's facts. `read_machine` parses its output.
+    """Return the command that reads the machine's facts, except those of the NVIDIA driver (`query_cards`).
+    `read_machine` parses the output of both.
 
     `root` is the folder where the engine stores images. `mounts` are paths whose disks are measured. `peers` are
     host names for the host to resolve. `top` is a prefix for /sys and /proc, for tests. Normally it is empty. `cluster`

@@ -107,7 +107,8 @@ class MachineSeen:
 class ClockSeen:
     """How far the host's clock is ahead of the controller's: `offset_s`, negative if it is behind.
 
-    The error of `offset_s` is at most half of `round_trip_s`."""
+    The error of `offset_s` is at most half of `round_trip_s`, plus 1 s if the host's `date` tells only whole
+    seconds."""
 
     offset_s: float
     round_trip_s: float

@@ -93,7 +93,8 @@ def _link(words: list[str]) -> InterfaceSeen | None:
 
 
 def _addresses(lists: Mapping[str, list[str]]) -> dict[str, list[str]]:
-    """Return the IPv4 addresses by interface. IPv6 is left out because no launcher takes IPv6 training addresses yet.
+    """Return the IPv4 addresses by interface, in the form `10.0.0.5/24`. IPv6 is left out because no launcher takes
+    IPv6 training addresses yet.
 
     `lists` has the values of the script's lines by key, such as `address`. Without `address` lines, each address of
     the host (`own`) is assigned to the interface with a route to its subnet."""

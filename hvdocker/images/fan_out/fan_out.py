@@ -145,9 +145,10 @@ class FanOut:
 
     def _end_point(self, node: FanOutNode) -> CommandResult | None:
         """Load the image on a host that feeds no other host, directly from a feed (another host's sshd). Return the
-        result of the load.
+        result of the load, which may be a failure.
 
-        The next feed is tried if a layer could not be fetched. Return None if no feed could deliver all layers."""
+        The next feed is tried if a layer could not be fetched, unless this host is the cause (its disk is full, or its
+        engine was not reached). Return None if no feed could deliver all layers."""
         for parent, feed in self._feeds_of(node):
             loading = LongCommand(node.member.link, commands.load_parts(self._folder, feed, node.number))
             result = loading.wait(partial(self._watch, node, parent))

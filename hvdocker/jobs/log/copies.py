@@ -23,7 +23,8 @@ MAX_RANK_LOG_BYTES = 4 << 20
 
 @dataclass(frozen=True)
 class LogCopy:
-    """A copy of a job's output. `where` tells the user where the lines come from, such as `the copy at home, PATH`."""
+    """A copy of a job's output. `where` tells the user where the lines come from, such as `the copy at home, PATH`.
+    `lines` can be read once, while the links to the hosts are open."""
 
     where: str
     lines: Iterator[Line]

@@ -108,8 +108,9 @@ class LogReader:
             self._known.update(pieces)
 
     def _is_repeated(self, stamp: bytes, second: bytes, piece: bytes) -> bool:
-        """Return whether the piece was yielded before. `stamp` is the time stamp of the piece, `second` the part of it
-        without fractions of a second."""
+        """Return whether the piece was yielded before. Call this once for each piece that is received, because it
+        counts the piece. `piece` includes its time stamp `stamp`; `second` is the stamp without fractions of a
+        second."""
         if stamp > self._newest:
             self._newest = stamp
             return False

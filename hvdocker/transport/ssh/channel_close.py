@@ -17,7 +17,7 @@ from paramiko.common import MSG_CHANNEL_CLOSE
 from paramiko.message import Message
 
 # Private names of paramiko that the classes here use or replace; a unit test checks that they exist.
-CLOSING_CHANNEL_PRIVATE_NAMES = ("_send", "_send_eof", "_handle_close", "_close_internal")
+CLOSING_CHANNEL_PRIVATE_NAMES = ("_send", "_send_eof", "_handle_close", "_close_internal", "_pipe")
 CLOSING_TRANSPORT_PRIVATE_NAMES = ("_unlink_channel", "_send_user_message", "clear_to_send", "_channel_handler_table")
 
 

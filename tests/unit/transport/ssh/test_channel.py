@@ -68,7 +68,6 @@ def test_every_private_part_that_is_used_is_named() -> None:
         *docker_api.DOCKER_PRIVATE_NAMES,
         *channel_close.CLOSING_CHANNEL_PRIVATE_NAMES,
         *channel_close.CLOSING_TRANSPORT_PRIVATE_NAMES,
-        "_pipe",
     }
     named |= {"_senders", "_flush"}  # of the classes in channel_close.py
     named |= {"_fp"}  # of urllib3's answers, which the SDK itself leans on

@@ -99,8 +99,9 @@ def problem(kind: str, words: str) -> Json:
 
 
 def os_error_problem(error: OSError, timeout_s: float) -> Json:
-    """Return the error of a failed connection as a problem, {kind, words}. `timeout_s` is the limit that the message of
-    a timeout names. An errno that is not in PROBLEM_KINDS has the kind `other`."""
+    """Return the error of a failed connection as a problem, {kind, words}. A TimeoutError has the kind `timeout`, and
+    its message names the limit `timeout_s`. Any other error has the kind that PROBLEM_KINDS gives its errno, else
+    `other`."""
     if isinstance(error, TimeoutError):
         return problem("timeout", f"timed out after {timeout_s:g} s")
     number = error.errno or 0

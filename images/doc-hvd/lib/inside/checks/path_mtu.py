@@ -52,10 +52,11 @@ def path_mtu(own: tuple[str, int], peer: tuple[str, int], token: str, timeout_s:
 
 
 def largest_packet(line: socket.socket, full: int, token: bytes, timeout_s: float) -> int | None:
-    """Return the size of the largest packet that arrives, at most `full` bytes; None if none arrives. `line` is a UDP
-    socket that is connected to the peer and does not fragment, `token` the text that the peer expects. `timeout_s` is
-    about how long to wait for a first acknowledgement. On a healthy network two datagrams are enough; otherwise the
-    sizes between the smallest packet and `full` are searched."""
+    """Return the size of the largest packet that the peer acknowledges, at most `full` bytes; None if it acknowledges
+    none. Sizes include the IP and UDP headers. `line` is a UDP socket that is connected to the peer and does not
+    fragment, `token` the text that the peer expects. `timeout_s` is about how long to wait for a first
+    acknowledgement. On a healthy network two datagrams are enough; otherwise the sizes between MIN_PACKET and `full`
+    are searched. Raises OSError if nothing can be sent."""
     first = acknowledged_sizes(line, {MIN_PACKET, full}, token)
     if not first:
         first = acknowledged_sizes(line, {MIN_PACKET}, token, max(SENDS, int(timeout_s / PAUSE_S) - SENDS))

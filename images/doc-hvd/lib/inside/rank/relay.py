@@ -72,8 +72,9 @@ class Relay:
             self._take(self._masker.close())
 
     def insert(self, line: bytes) -> None:
-        """Send a line of the rank wrapper itself, such as a mark (a message to the supervisor). If the command's last
-        line is unfinished, end that line first. Do nothing if `mute` was called."""
+        """Queue a line of the rank wrapper itself, such as a mark (a message to the supervisor). `line` ends with a
+        newline. It is neither masked nor written to the rank's log. If the command's last line is unfinished, end that
+        line first. Do nothing if `mute` was called."""
         if self._is_heard:
             self._pending += line if self.is_between_lines else b"\n" + line
             self.is_between_lines = True

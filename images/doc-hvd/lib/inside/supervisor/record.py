@@ -19,11 +19,12 @@ WRITE_DELAY_S = 0.5
 
 
 class Record:
-    """The state of a job, as written to record.json. The event loop asks `due` when to wake up, and then calls `tick`.
-    The exit code of the master container, not this file, decides how the job ended. `versions` maps installed packages
-    to their versions. `output_lines` counts the output lines of all runs of the launcher that are over. The engine's
-    log of the container has a size limit; a reader of that log compares the count to find out whether lines are
-    missing."""
+    """The state of a job, as written to record.json. After setting a field, call `change`. The event loop asks `due`
+    when to wake up, and then calls `tick`, which writes the file. If the supervisor is killed, the state in the file
+    stays `running`; then the exit code of the master container says how the job ended. `versions` maps installed
+    packages to their versions. `output_lines` counts the output lines of all runs of the launcher that are over. The
+    engine's log of the container has a size limit; a reader of that log compares this count with the lines that it
+    read, to find out whether lines are missing."""
 
     def __init__(self, job: Job, layout: Layout, versions: Mapping[str, str]) -> None:
         self.attempts: list[AttemptRecord] = []

@@ -19,8 +19,9 @@ def installed_versions(launcher: Path) -> dict[str, str]:
 
 
 def versions_from_names(names: Iterable[str]) -> dict[str, str]:
-    """Return the versions by package name, from the names of *.dist-info folders. Names in another form are ignored. A
-    variant such as tensorflow-cpu is also listed as tensorflow, if that is not installed itself."""
+    """Return the versions by package name, from the names of *.dist-info folders. Package names are in lower case, with
+    `-` for `_`. Folder names in another form are ignored. A variant of TensorFlow, such as tensorflow-cpu, is also
+    listed as tensorflow, if that is not installed itself."""
     matches = (DIST_INFO.fullmatch(name) for name in names)
     found = {match["name"].lower().replace("_", "-"): match["version"] for match in matches if match}
     for name in TENSORFLOW_PACKAGES:
