@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from hvdocker import assets
+from hvdocker.errors import HvdockerError
 from hvdocker.images.build.torch_wheel import lock_pins
 from hvdocker.images.build.wheel_cache import WheelCache
 from hvdocker.images.build.wheel_names import Pin, parse_pins, platforms, wheels_of
@@ -77,6 +78,36 @@ def test_pip_is_not_asked_for_what_the_cache_has(tmp_path: Path) -> None:
     script = f"touch {tmp_path}/asked"
     WheelCache(tmp_path, "amd64", ("sh", "-c", script), {"PATH": "/usr/bin:/bin"}).fetch([TYPING], lambda line: None)
     assert not (tmp_path / "asked").exists()
+
+
+def failing_cache(root: Path, script: str = "exit 1") -> WheelCache:
+    return WheelCache(root, "amd64", ("sh", "-c", script, "pip"), {"PATH": "/usr/bin:/bin"})
+
+
+def test_a_cache_folder_that_cannot_be_made_is_named_with_a_way_out(tmp_path: Path) -> None:
+    (tmp_path / "cache").touch()
+    root = tmp_path / "cache" / "wheels"
+    with pytest.raises(HvdockerError) as caught:
+        failing_cache(root).fetch([TYPING], lambda line: None)
+    error = caught.value
+    assert (error.what, error.host) == (f"wheels cannot be downloaded into {root}: Not a directory", "this machine")
+    assert error.command == f"ls -ld {root}"
+    assert error.fix == "let your user write there, or set XDG_CACHE_HOME to another folder"
+
+
+def test_a_disk_that_gets_full_while_pip_downloads_is_named(tmp_path: Path) -> None:
+    script = "echo 'ERROR: Could not install packages: [Errno 28] No space left on device' >&2; exit 1"
+    with pytest.raises(HvdockerError) as caught:
+        failing_cache(tmp_path, script).fetch([TYPING], lambda line: None)
+    error = caught.value
+    assert error.what == f"wheels cannot be downloaded into {tmp_path}: No space left on device"
+    assert error.command == f"df -h {tmp_path}" and error.fix and error.fix.startswith("free some space there")
+
+
+def test_pip_writes_to_the_disk_of_the_cache_only(tmp_path: Path) -> None:
+    script = f'echo "$TMPDIR" > {tmp_path}/seen; exit 1'
+    failing_cache(tmp_path / "wheels", script).fetch([TYPING], lambda line: None)
+    assert (tmp_path / "seen").read_text().startswith(f"{tmp_path}/wheels/draft-")
 
 
 def test_the_build_and_the_controller_know_the_same_server() -> None:
