@@ -22,12 +22,10 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from hvdocker.errors import HvdockerError
-from hvdocker.images.build.wheel_names import Pin, platforms, wheels_of
+from hvdocker.images.build.wheel_names import PYTHON_VERSION, Pin, platforms, wheels_of
 from hvdocker.plan.plan import CONTROLLER
 
 Say = Callable[[str], None]
-# The Python of the images.
-PYTHON_VERSION = "3.11"
 _UNUSED_S = 90 * 86_400
 _FULL_DISK = (errno.ENOSPC, errno.EDQUOT)
 

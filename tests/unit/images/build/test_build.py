@@ -149,6 +149,16 @@ def test_torch_cpu_takes_a_cpu_build_of_the_wheelhouse(tmp_path: Path, environ: 
     assert builder.tags[1] == ("0123456789ab", "doc-hvd:torch-cpu")
 
 
+def test_a_cpu_build_for_another_python_in_the_wheelhouse_is_not_taken(tmp_path: Path, environ: dict[str, str]) -> None:
+    house, said = tmp_path / "house", list[str]()
+    house.mkdir()
+    (house / CPU_WHEEL.replace("cp311", "cp312")).touch()
+    engine: Any = Builder()  # Any: as above
+    build_image(engine, BuildOptions("torch-cpu", wheelhouse=house, base=DEBIAN, environ=environ), said.append)
+    assert engine.asked[1] == cpu_build("requirements-torch.txt")
+    assert any(line.endswith("of the wheelhouse is not for Python 3.11 on Linux amd64") for line in said)
+
+
 def test_a_cpu_build_of_the_cache_travels_to_another_machine_only(tmp_path: Path, environ: dict[str, str]) -> None:
     cache = tmp_path / "hvdocker" / "wheels"
     cache.mkdir(parents=True)

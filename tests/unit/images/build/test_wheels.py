@@ -10,7 +10,7 @@ from hvdocker import assets
 from hvdocker.errors import HvdockerError
 from hvdocker.images.build.torch_wheel import lock_pins
 from hvdocker.images.build.wheel_cache import WheelCache
-from hvdocker.images.build.wheel_names import Pin, parse_pins, platforms, wheels_of
+from hvdocker.images.build.wheel_names import PYTHON_VERSION, Pin, parse_pins, platforms, wheels_of
 from hvdocker.images.build.wheel_server import PORT, served_wheels
 from hvdocker.images.targets import TARGETS
 
@@ -46,10 +46,29 @@ def test_every_lock_of_a_target_is_exact() -> None:
         ("typing_extensions-4.16.0.tar.gz", None),
         ("tensorflow_cpu-2.18.1-cp311-cp311-manylinux_2_17_x86_64.manylinux2014_x86_64.whl", TENSORFLOW),
         ("torchvision-2.13.0-cp311-cp311-manylinux_2_28_x86_64.whl", None),
+        ("torch-2.13.0-cp312-cp312-manylinux_2_28_x86_64.whl", None),
+        ("torch-2.13.0-cp310-cp310-manylinux_2_28_x86_64.whl", None),
+        ("torch-2.13.0-cp313-cp313t-manylinux_2_28_x86_64.whl", None),
+        ("torch-2.13.0-pp311-pypy311_pp73-manylinux_2_28_x86_64.whl", None),
+        ("torch-2.13.0-cp311-none-macosx_11_0_arm64.whl", None),
+        ("torch-2.13.0-cp311-cp311-musllinux_1_2_x86_64.whl", None),
+        ("torch-2.13.0-cp311-cp311-manylinux_2_39_x86_64.whl", None),
+        ("torch-2.13.0-cp311-cp311-linux_x86_64.whl", TORCH),
+        ("torch-2.13.0-1-cp311-cp311-linux_x86_64.whl", TORCH),
+        ("torch-2.13.0-cp38-abi3-manylinux2014_x86_64.whl", TORCH),
+        ("torch-2.13.0-cp312-abi3-manylinux2014_x86_64.whl", None),
+        ("typing_extensions-4.16.0-py2.py3-none-any.whl", TYPING),
+        ("typing_extensions-4.16.0-py2-none-any.whl", None),
+        ("typing_extensions-4.16.0-py312-none-any.whl", None),
+        ("typing_extensions-4.16.0-any.whl", None),
     ],
 )
-def test_a_wheel_fits_one_pin_by_name_version_and_architecture(wheel: str, pin: Pin | None) -> None:
+def test_a_wheel_fits_one_pin_by_name_version_python_and_platform(wheel: str, pin: Pin | None) -> None:
     assert wheels_of([TORCH, TYPING, TENSORFLOW], [wheel], "amd64") == ({wheel: pin} if pin else {})
+
+
+def test_wheels_are_for_the_python_of_the_images() -> None:
+    assert f"/opt/venv/lib/python{PYTHON_VERSION}/" in (assets.image_dir() / "Dockerfile.torch").read_text()
 
 
 def test_wheels_may_need_no_newer_library_than_debians() -> None:
