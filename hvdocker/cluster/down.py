@@ -32,9 +32,6 @@ if TYPE_CHECKING:
     from hvdocker.locks.held_locks import HeldLocks
     from hvdocker.transport.link import HostLink
 
-# Stages that come before removal: if one of them fails, nothing is removed.
-_BEFORE_REMOVAL = ("jobs", "fetch")
-
 Show = Callable[[Plan], None]
 
 
@@ -197,30 +194,41 @@ def fetch_and_remove(
     report = seen.report()
     home = HomeFetch(env, located, session, seen.state, report.fetched)
     context = Context(located.inventory, session.links, env.listener, fetch=home.fetch, guard=held.raise_if_lost)
-    stages = {is_first: tuple(s for s in seen.plan.stages if (s.name in _BEFORE_REMOVAL) == is_first)
-              for is_first in (True, False)}  # fmt: skip
-    with _nothing_removed_on_error(located.flag):
-        apply(replace(seen.plan, stages=stages[True]), context)
-        if not seen.discards:
+    jobs, fetch, removal = _in_parts(seen.plan)
+    again = f"run hvdocker down{located.flag} again"
+    with _nothing_removed_on_error("a running job could not be ended", again):
+        apply(jobs, context)
+    if not seen.discards:
+        with _nothing_removed_on_error(
+            "outputs could not be brought home", f"{again}, or give the outputs up with --discard"
+        ):
+            apply(fetch, context)
             home.fetch_code_left()
-    report.errors += apply_all(replace(seen.plan, stages=stages[False]), context)
+    report.errors += apply_all(removal, context)
     return report
 
 
-@contextmanager
-def _nothing_removed_on_error(flag: str) -> Iterator[None]:
-    """Wrap the steps that come before the removal. Add to their errors that nothing was removed, and what to do.
+def _in_parts(plan: Plan) -> tuple[Plan, Plan, Plan]:
+    """Return the plan in three parts: end the jobs, fetch their files, remove the cluster."""
+    jobs = tuple(stage for stage in plan.stages if stage.name == "jobs")
+    fetch = tuple(stage for stage in plan.stages if stage.name == "fetch")
+    removal = tuple(stage for stage in plan.stages if stage.name not in ("jobs", "fetch"))
+    return replace(plan, stages=jobs), replace(plan, stages=fetch), replace(plan, stages=removal)
 
-    An error about a lost lock is not changed. `flag` (` -i FILE`) is added to the `hvdocker down` that the error
-    suggests."""
+
+@contextmanager
+def _nothing_removed_on_error(reason: str, advice: str) -> Iterator[None]:
+    """Wrap steps that come before the removal. Add to their errors that nothing was removed, and the reason, which says
+    what failed. Add the advice to their fix.
+
+    An error about a lost lock is not changed."""
     try:
         yield
     except HvdockerError as error:
         if error.exit_code == ExitCode.LOCKED:
             raise
-        error.what = f"nothing was removed, because outputs could not be brought home: {error.what}"
-        again = f"run hvdocker down{flag} again, or give the outputs up with --discard"
-        error.fix = f"{error.fix}; {again}" if error.fix else again
+        error.what = f"nothing was removed, because {reason}: {error.what}"
+        error.fix = f"{error.fix}; {advice}" if error.fix else advice
         raise
 
 

@@ -31,7 +31,8 @@ def run_preflight(
     for host, finding in _findings_marked(report, Mark.WARN):
         if host not in spared:
             env.listener(Event("note", f"{finding.check}: {finding.shown}", host))
-    return replace(request, exclude=(*request.exclude, *sorted(spared))) if request else None
+    # The user may have excluded an unfit host too.
+    return replace(request, exclude=tuple(dict.fromkeys((*request.exclude, *sorted(spared))))) if request else None
 
 
 def _hosts_to_leave_out(located: Located, request: SlotRequest | None, errors: list[HvdockerError]) -> set[str]:

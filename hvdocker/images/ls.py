@@ -32,9 +32,6 @@ def list_images(env: Env, inventory: Path | None, accept_new_host_keys: bool = F
         if inventory:
             raise
         return ImageList(tuple(_here("")), (HERE,))
-    if located.inventory.is_local:
-        image = located.inventory.image
-        return ImageList(tuple(_here(image)), (HERE,), image)
     return _list_hosts(env, located, accept_new_host_keys)
 
 
@@ -43,19 +40,23 @@ def _list_hosts(env: Env, located: Located, accept_new_host_keys: bool) -> Image
         from hvdocker.observe.hosts import observe_hosts
 
         inventory = with_default_image(located, session).inventory
+        # All workers of a local cluster are on the controller's engine, whose images are listed below.
+        links = dict(list(session.links.items())[:1]) if inventory.is_local else session.links
         # The observation finds out how the engine of each host is reached.
-        seen = observe_hosts(inventory, session.links)
+        seen = observe_hosts(inventory, links)
         image = image_of_cluster(inventory, (one for host in seen.done.values() for one in host.containers))
 
         def ask(name: str) -> list[ImageEntry]:
             with translating_errors(name, "looking at its images"):
                 return _entries(session.links[name].engine(), name, image)
 
-        asked = for_each_host(seen.done, ask)
+        asked = for_each_host(() if inventory.is_local else seen.done, ask)
     here = _here(image)
     failed = {**session.failed, **seen.failed, **asked.failed}
     entries = [*here, *(entry for name in asked.done for entry in asked.done[name])]
-    hosts = (*([HERE] if here else []), *asked.done)
+    # Only a local cluster needs the image here.
+    is_here_listed = bool(here) or (inventory.is_local and bool(seen.done))
+    hosts = (*([HERE] if is_here_listed else []), *asked.done)
     return ImageList(tuple(entries), hosts, image, tuple(failed.values()))
 
 

@@ -9,7 +9,6 @@ import shlex
 from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
-from typing import Any
 
 from hvdocker import names
 from hvdocker.errors import CommandTimeout, HostUnfit, HvdockerError, raise_all
@@ -19,7 +18,6 @@ from hvdocker.observe.engine import EngineAnswers, ask_engine, see_controller, s
 from hvdocker.observe.gpu_query import HUNG_ERROR, NVIDIA_SMI_TIMEOUT_S, GpuAnswer, count_gpus, query_gpus, read_gpus
 from hvdocker.observe.probe import ProbeAnswer, listeners, listening_ports, probe, reached_address, read_probe
 from hvdocker.observe.state import ClusterState, ContainerSeen, HostSeen
-from hvdocker.shell.command import command
 from hvdocker.transport.errors import translating_errors
 from hvdocker.transport.link import HostLink
 from hvdocker.transport.pool import HostOutcomes, for_each_host
@@ -27,7 +25,6 @@ from hvdocker.transport.ssh.link import EngineAccess, SshLink
 
 PROBE_TIMEOUT_S = 30.0
 GPU_TIMEOUT_S = NVIDIA_SMI_TIMEOUT_S + 2.0
-_DEFAULT_DOCKER_ROOT = "/var/lib/docker"
 # The Debian package of each tool whose package does not have the tool's name.
 _DEBIAN_PACKAGES = {"sha256sum": "coreutils", "stat": "coreutils", "find": "findutils", "xargs": "findutils"}
 
@@ -168,7 +165,6 @@ def _observe_host(inventory: Inventory, link: HostLink, with_gpus: bool = True) 
             missing_paths=tuple(answer.all("missing")),
             unreadable_paths=tuple(answer.all("unreadable")),
             boot_id=answer.values.get("boot", ""),
-            free_bytes=_free_bytes(link, answer, told.info),
             image=told.image,
             containers=told.containers,
             other_containers=told.other_containers,
@@ -280,20 +276,6 @@ def _join_docker_group(answer: ProbeAnswer) -> str:
     user = answer.values.get("user", "")
     is_named = bool(user) and not user.startswith("uid=")
     return f"sudo usermod -aG docker {shlex.quote(user) if is_named else '$USER'}"
-
-
-def _free_bytes(link: HostLink, answer: ProbeAnswer, info: Mapping[str, Any] | None) -> int | None:
-    """Return the free bytes of the disk that has the engine's images, or None if unknown.
-
-    `answer` is the output of the probe, which has the free space of the default folder for images. `info` is the
-    engine's answer to `docker info`, None if the engine was not asked. If `info` names another folder, the free space
-    of that folder is queried. Values of `info` are `Any` because they come from parsed JSON."""
-    root = (info or {}).get("DockerRootDir", _DEFAULT_DOCKER_ROOT)
-    if root != _DEFAULT_DOCKER_ROOT:
-        fields = link.run(command("df", "-Pk", root)).text.splitlines()[-1:]
-        free = fields[0].split()[3:4] if fields else []
-        return int(free[0]) * 1024 if free and free[0].isdigit() else None
-    return answer.number("free", 0) * 1024 or None
 
 
 def _required_number(answer: ProbeAnswer, key: str) -> int:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from hvdocker.shell.command import Command, shell
 
 _SCRIPT = r"""
-dir=$1; host=$2; root=$3; shift 3
+dir=$1; host=$2; shift 2
 id=$(id); me=${id%% *}; me=${me#*\(}; echo "user ${me%\)}"
 case $id in *"(docker)"*) echo "dockergroup yes";; esac
 id=${id#uid=}; echo "uid ${id%%[!0-9]*}"
@@ -42,11 +42,7 @@ if command -v ip >/dev/null 2>&1; then
 else
     for a in $(hostname -I 2>/dev/null); do echo "address $a"; done
 fi
-[ -d "$root/docker" ] && root=$root/docker
-df -Pk "$root" "$home" 2>/dev/null | {
-    read -r _; read -r _ _ _ left _ && echo "free $left"
-    read -r _ _ _ left _ && echo "homefree $left"
-}
+df -Pk "$home" 2>/dev/null | { read -r _; read -r _ _ _ left _ && echo "homefree $left"; }
 command -v nvidia-smi >/dev/null 2>&1 && echo "smi yes"
 nl='
 '
@@ -77,7 +73,7 @@ def probe(cluster: str, host: str, paths: Iterable[str]) -> Command:
 
     The probe also reports which of `paths` do not exist on the host, and which the SSH user may not read. `cluster`
     and `host` are names: the probe looks for the folder of that host inside the folder of that cluster."""
-    return shell(_SCRIPT, cluster, host, "/var/lib", *paths)
+    return shell(_SCRIPT, cluster, host, *paths)
 
 
 @dataclass

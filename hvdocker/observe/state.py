@@ -214,11 +214,11 @@ class HostSeen:
     `gpu_error` says why nothing is known about the GPUs, though the host should have some. `gpu_notes` are texts
     about cards that cannot be used. `reached_at` is the host's address to which the controller connected.
     `missing_paths` are mount sources that do not exist, `unreadable_paths` those that the SSH user may not read.
-    `boot_id` is the kernel's id of this boot. `free_bytes` is the free space for images, `home_free_bytes` that
-    in the home, None if unknown. `cluster_dir` is the cluster's folder on the host, None if there is none.
-    `job_folders` are the names of the job folders in it. `needs_sudo` means that the engine is reached only through
-    sudo. `addresses` are those of all interfaces. `members_line` is the content of the file `members` in `cluster_dir`
-    (cluster/plan/members.py), empty without it. `groups` are the supplementary groups of the SSH user."""
+    `boot_id` is the kernel's id of this boot. `home_free_bytes` is the free space in the home, None if unknown.
+    `cluster_dir` is the cluster's folder on the host, None if there is none. `job_folders` are the names of the job
+    folders in it. `needs_sudo` means that the engine is reached only through sudo. `addresses` are those of all
+    interfaces. `members_line` is the content of the file `members` in `cluster_dir` (cluster/plan/members.py), empty
+    without it. `groups` are the supplementary groups of the SSH user."""
 
     name: str
     uid: int
@@ -234,7 +234,6 @@ class HostSeen:
     missing_paths: tuple[str, ...] = ()
     unreadable_paths: tuple[str, ...] = ()
     boot_id: str = ""
-    free_bytes: int | None = None
     image: ImageSeen | None = None
     containers: tuple[ContainerSeen, ...] = ()
     other_containers: tuple[ContainerSeen, ...] = ()

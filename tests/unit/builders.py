@@ -38,7 +38,6 @@ def host_seen(name: str, **changes: Any) -> HostSeen:  # Any: fields of HostSeen
         "reached_at": address,
         "addresses": ("127.0.0.1", address),
         "image": IMAGE,
-        "free_bytes": 100 * GIB,
     }
     return HostSeen(name=name, **{**given, **changes})
 

@@ -136,7 +136,12 @@ def _wheels(
     pins = [] if options.cuda_image else lock_pins(choice.requirements)
 
     def fetch() -> list[str]:
-        return sorted(cache.fetch(pins, lambda line: _suppressed(say, line)))
+        try:
+            return sorted(cache.fetch(pins, lambda line: _suppressed(say, line)))
+        except HvdockerError as error:
+            # pip in the build then asks the package index.
+            _suppressed(say, f"note: {error.what}; {error.fix}")
+            return []
 
     with served_wheels(cache.root, fetch) as hosts:
         yield hosts if pins else {}, own

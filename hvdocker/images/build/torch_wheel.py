@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hvdocker import assets
 from hvdocker.images.build.wheel_cache import Say, WheelCache
-from hvdocker.images.build.wheel_names import Pin, parse_pins, wheels_of
+from hvdocker.images.build.wheel_names import PYTHON_VERSION, Pin, parse_pins, wheels_of
 from hvdocker.images.targets import TORCH_CPU_REQUIREMENTS, ImageTarget, find_target
 
 
@@ -38,9 +38,12 @@ def choose_torch(
     if TORCH_CPU_REQUIREMENTS not in target.requirements:
         return TorchChoice(target.requirements)
     pin = next(pin for pin in lock_pins(target.requirements) if pin.name == "torch")
-    if wheels_of([pin], [wheel.name for wheel in wheelhouse], cache.architecture):
+    builds = [wheel.name for wheel in wheelhouse if pin.is_in(wheel.name)]
+    if wheels_of([pin], builds, cache.architecture):
         say(f"{target.name} takes PyTorch's CPU build {pin.version} of the wheelhouse")
         return TorchChoice(target.requirements)
+    for name in builds:
+        say(f"note: {name} of the wheelhouse is not for Python {PYTHON_VERSION} on Linux {cache.architecture}")
     for name in cache.fetch([pin], say, torch_index):
         say(f"{target.name} takes PyTorch's CPU build {pin.version}, which {_origin(torch_index)}")
         return TorchChoice(target.requirements, cache.root / name)

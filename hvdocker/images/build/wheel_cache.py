@@ -5,23 +5,29 @@ proxies and certificates."""
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
+import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from hvdocker.images.build.wheel_names import Pin, platforms, wheels_of
+from hvdocker.errors import HvdockerError
+from hvdocker.images.build.wheel_names import PYTHON_VERSION, Pin, platforms, wheels_of
+from hvdocker.plan.plan import CONTROLLER
 
 Say = Callable[[str], None]
-# The Python of the images.
-PYTHON_VERSION = "3.11"
 _UNUSED_S = 90 * 86_400
+_FULL_DISK = (errno.ENOSPC, errno.EDQUOT)
 
 
 @dataclass(frozen=True)
@@ -45,23 +51,46 @@ class WheelCache:
         """Download the wheels that the cache lacks, and return those that it then has, as `find` does.
 
         `index` is a package index to download from instead of those that pip is configured for. A wheel that cannot be
-        downloaded is left out. `say` receives pip's output line by line."""
+        downloaded is left out. `say` receives pip's output line by line. Raise HvdockerError if the folder cannot be
+        written or its disk is full."""
         missing = [pin for pin in pins if pin not in self.find(pins).values()]
         if missing and self.pip:
-            self.root.mkdir(parents=True, exist_ok=True)
-            self._forget_unused()
-            if not self._download(missing, say, index) and len(missing) > 1:
-                # One package without a wheel makes pip give up all of them.
-                for pin in missing:
-                    self._download([pin], lambda line: None, index)
+            with self._naming_the_folder():
+                self.root.mkdir(parents=True, exist_ok=True)
+                self._forget_unused()
+                if not self._download(missing, say, index) and len(missing) > 1:
+                    # One package without a wheel makes pip give up all of them.
+                    for pin in missing:
+                        self._download([pin], lambda line: None, index)
         found = self.find(pins)
         for name in found:
-            os.utime(self.root / name)
+            # The time only delays the removal. Wheels in a folder that cannot be written are used too.
+            with contextlib.suppress(OSError):
+                os.utime(self.root / name)
         return found
+
+    @contextmanager
+    def _naming_the_folder(self) -> Iterator[None]:
+        """Turn an OSError of the `with` block into an HvdockerError that names the folder, the failure and the fix."""
+        try:
+            yield
+        except OSError as error:
+            is_full = error.errno in _FULL_DISK
+            path = shlex.quote(str(error.filename or self.root))
+            elsewhere = "set XDG_CACHE_HOME to another folder"
+            raise HvdockerError(
+                f"wheels cannot be downloaded into {self.root}: {error.strerror or error}",
+                host=CONTROLLER,
+                command=f"df -h {path}" if is_full else f"ls -ld {path}",
+                lines=[str(error)],
+                fix=f"free some space there (its wheels may be removed), or {elsewhere}"
+                if is_full
+                else f"let your user write there, or {elsewhere}",
+            ) from error
 
     def _download(self, pins: Sequence[Pin], say: Say, index: str | None) -> bool:
         """Run `pip download`, and return whether it succeeded. A wheel is moved into the cache only when it is
-        complete."""
+        complete. Raise OSError if the folder cannot be written or its disk is full."""
         with tempfile.TemporaryDirectory(dir=self.root, prefix="draft-") as draft:
             lock = Path(draft) / "lock.txt"
             lock.write_text("".join(f"{pin.line}\n" for pin in pins), encoding="utf-8")
@@ -69,7 +98,12 @@ class WheelCache:
             words += ["--python-version", PYTHON_VERSION, "--implementation", "cp", "--disable-pip-version-check"]
             words += [word for name in platforms(self.architecture) for word in ("--platform", name)]
             words += ["--index-url", index] if index else []
-            code = _run([*words, "--dest", draft, "--requirement", str(lock)], self.environ, say)
+            # pip writes a wheel into TMPDIR first: in the draft, that is on the disk of the cache.
+            environ = {**self.environ, "TMPDIR": draft}
+            code, errors = _run([*words, "--dest", draft, "--requirement", str(lock)], environ, say)
+            for number in _FULL_DISK:
+                if code and f"[Errno {number}]" in errors:
+                    raise OSError(number, os.strerror(number), str(self.root))
             for wheel in Path(draft).glob("*.whl"):
                 wheel.replace(self.root / wheel.name)
         return code == 0
@@ -94,14 +128,21 @@ def _find_pip(environ: Mapping[str, str]) -> tuple[str, ...]:
     return (found,) if found else ()
 
 
-def _run(words: Sequence[str], environ: Mapping[str, str], say: Say) -> int:
+def _run(words: Sequence[str], environ: Mapping[str, str], say: Say) -> tuple[int, str]:
+    """Run a program and return its exit code and what it wrote to stderr. `say` receives its stdout line by line. The
+    exit code is 127 if the program cannot be started."""
+    errors: list[bytes] = []
     try:
         with subprocess.Popen(
-            words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=dict(environ)
+            words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(environ)
         ) as process:
-            assert process.stdout is not None
+            assert process.stdout is not None and process.stderr is not None
+            stderr = process.stderr
+            reader = threading.Thread(target=lambda: errors.append(stderr.read()), daemon=True)
+            reader.start()
             for line in process.stdout:
                 say(line.decode("utf-8", "replace").rstrip())
+            reader.join()
     except OSError:
-        return 127
-    return process.returncode
+        return 127, ""
+    return process.returncode, b"".join(errors).decode("utf-8", "replace")

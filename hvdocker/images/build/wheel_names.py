@@ -5,7 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import product
 
+# The images have the Python of Debian 12.
+_PYTHON_MINOR = 11
+PYTHON_VERSION = f"3.{_PYTHON_MINOR}"
 # The newest C library that a wheel may need is that of Debian 12.
 _GLIBC_MINOR = 36
 _OLDEST_MANYLINUX_MINOR = 5
@@ -36,11 +40,35 @@ def parse_pins(text: str) -> tuple[Pin, ...]:
 
 
 def wheels_of(pins: Iterable[Pin], wheels: Iterable[str], architecture: str) -> dict[str, Pin]:
-    """Return those of the file names `wheels` that an engine of this architecture (`amd64`) can install for the pins,
+    """Return those of the file names `wheels` that an image for this architecture (`amd64`) can install for the pins,
     each with its pin."""
-    machine = WHEEL_ARCHITECTURES.get(architecture, architecture)
-    fitting = [name for name in wheels if name.endswith(("-any.whl", f"_{machine}.whl"))]
+    fitting = [name for name in wheels if _is_installable(name, architecture)]
     return {name: pin for pin in pins for name in fitting if pin.is_in(name)}
+
+
+def _is_installable(wheel: str, architecture: str) -> bool:
+    """Whether the Python of the images can install the wheel. The last three parts of its name are the Pythons, ABIs
+    and platforms that it is for, each with dots between several."""
+    _, *tags = wheel.removesuffix(".whl").rsplit("-", 3)
+    if len(tags) < 3:
+        return False
+    pythons, abis, systems = (tag.split(".") for tag in tags)
+    fits_machine = not {"any", *platforms(architecture)}.isdisjoint(systems)
+    return fits_machine and any(_is_for_our_python(python, abi) for python, abi in product(pythons, abis))
+
+
+def _is_for_our_python(python: str, abi: str) -> bool:
+    """Whether PYTHON_VERSION is one that the tags name. `abi3` and pure Python (`py3`, `none`) also fit later Pythons
+    of major version 3."""
+    found = re.fullmatch(r"(cp|py)3(\d*)", python)
+    if not found:
+        return False
+    minor = int(found[2] or 0)
+    if found[1] == "py":
+        return abi == "none" and minor <= _PYTHON_MINOR
+    if abi == "abi3":
+        return minor <= _PYTHON_MINOR
+    return minor == _PYTHON_MINOR and abi in (f"cp3{_PYTHON_MINOR}", "none")
 
 
 def platforms(architecture: str) -> tuple[str, ...]:

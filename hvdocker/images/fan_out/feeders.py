@@ -26,7 +26,7 @@ class FanOutHost:
 
     `present` says which layers of the image the host has. `ability` says whether the host can pass layers on to other
     hosts. Other hosts reach it at `address`. `docker` is the command line of its docker CLI, such as `docker -H
-    unix:///var/run/docker.sock`."""
+    unix:///var/run/docker.sock`. `engine_root` is the data folder of its engine."""
 
     name: str
     link: HostLink
@@ -34,6 +34,7 @@ class FanOutHost:
     ability: FeedCapabilities
     address: str
     docker: str = "docker"
+    engine_root: str = "/var/lib/docker"
 
 
 @dataclass

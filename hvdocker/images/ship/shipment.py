@@ -230,7 +230,7 @@ def _inspect_host(request: ShipmentRequest, name: str, chain: tuple[str, ...]) -
     root = engine.info().get("DockerRootDir", "/var/lib/docker")
     able = parse_capabilities(link.run(capabilities_command(root)).text)
     address = _address_for_hosts(request.inventory, name, able)
-    return FanOutHost(name, link, find_layers_present(engine, chain), able, address, docker_cli(link))
+    return FanOutHost(name, link, find_layers_present(engine, chain), able, address, docker_cli(link), root)
 
 
 def docker_cli(link: HostLink) -> str:
@@ -268,7 +268,7 @@ def _disk_errors(image: ExportedImage, members: Mapping[str, FanOutHost]) -> lis
                 HostUnfit(
                     f"the image needs about {show_bytes(needs)} of disk, {show_bytes(free)} are free",
                     host=name,
-                    command="df -h /var/lib/docker",
+                    command=shlex.join(("df", "-h", member.engine_root)),
                     fix=FREE_IMAGES_FIX,
                 )
             )

@@ -12,6 +12,8 @@ from pathlib import Path, PurePosixPath
 
 MOST_FILES = 200
 MOST_BYTES = 1 << 20
+# `except*` is a statement of its own, from Python 3.11 on.
+_TRY = (ast.Try, getattr(ast, "TryStar", ast.Try))
 _OPTIONAL = ("ImportError", "ModuleNotFoundError", "Exception", "BaseException")
 
 
@@ -75,16 +77,40 @@ def _in_statements(body: list[ast.stmt], path: PurePosixPath) -> Iterator[str]:
         elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             if node.name == "main":
                 yield from _in_statements(node.body, path)
-        elif isinstance(node, ast.Try):
-            if not any(_catches_import_error(handler) for handler in node.handlers):
-                yield from _in_statements(node.body, path)
-            yield from _in_statements([*node.orelse, *node.finalbody], path)
+        elif isinstance(node, _TRY):
+            yield from _in_try(node, path)
         elif isinstance(node, ast.If):
             if "TYPE_CHECKING" not in ast.dump(node.test):
                 yield from _in_statements(node.body, path)
             yield from _in_statements(node.orelse, path)
-        elif isinstance(node, (ast.With, ast.AsyncWith, ast.For, ast.While, ast.ClassDef)):
-            yield from _in_statements(node.body, path)
+        else:
+            yield from _in_statements(_blocks(node), path)
+
+
+def _in_try(node: ast.Try, path: PurePosixPath) -> Iterator[str]:
+    """Yield the modules that a `try` imports. If it imports and catches ImportError, the script can do without these
+    modules, without what is imported after them (`else`), and without what is imported in their place (`except`)."""
+    body = list(_in_statements(node.body, path))
+    is_optional = bool(body) and any(_catches_import_error(handler) for handler in node.handlers)
+    if not is_optional:
+        yield from body
+        yield from _in_statements(node.orelse, path)
+    for handler in node.handlers:
+        if not (is_optional and _catches_import_error(handler)):
+            yield from _in_statements(handler.body, path)
+    yield from _in_statements(node.finalbody, path)
+
+
+def _blocks(node: ast.stmt) -> list[ast.stmt]:
+    """Return the statements inside a `for`, `while`, `with`, `match` or `class`, those of `else` and `case` too. Other
+    statements have none."""
+    found: list[ast.stmt] = []
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.stmt):
+            found.append(child)
+        elif isinstance(child, ast.match_case):
+            found += child.body
+    return found
 
 
 def _absolute(node: ast.ImportFrom, path: PurePosixPath) -> str:

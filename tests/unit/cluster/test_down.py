@@ -3,13 +3,16 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from docker.errors import APIError
 
 from hvdocker.cluster.down import ClusterToRemove, DownOptions, fetch_and_remove, observe_and_plan
 from hvdocker.cluster.steps import RemoveContainer, RemoveTree
 from hvdocker.env import Env
-from hvdocker.errors import UsageProblem
+from hvdocker.errors import HvdockerError, UsageProblem
 from hvdocker.inventory.locate import Located
 from hvdocker.jobs.steps import FetchJobs
 from hvdocker.locks.held_locks import HeldLocks
@@ -151,3 +154,31 @@ def test_a_folder_that_cannot_be_written_is_found_before_jobs_end(
     session = Session({}, {})
     with pytest.raises(UsageProblem, match="cannot be written"):
         fetch_and_remove(down.env, down.located, session, down.plan(), HeldLocks.__new__(HeldLocks))
+
+
+class UnstoppableLink(LocalLink):
+    """A link to a host whose engine does not end containers."""
+
+    def engine(self) -> Any:  # Any: stands in for an APIClient
+        def stop(*_: object, **__: object) -> None:
+            raise APIError("tried to kill container, but did not receive an exit event")
+
+        return SimpleNamespace(stop=stop)
+
+
+@pytest.mark.parametrize("discards", [False, True])
+def test_a_job_that_cannot_be_ended_is_not_called_an_output_that_cannot_be_fetched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, discards: bool
+) -> None:
+    job = master("train-abcd", "{}")
+    down = Down(monkeypatch, tmp_path, "hosts: [a]", state_of(host_seen("a", containers=(job,))))
+    held: Any = SimpleNamespace(raise_if_lost=lambda: None)  # Any: stands in for HeldLocks
+    session = Session({"a": UnstoppableLink("a")}, {})
+    with pytest.raises(HvdockerError) as caught:
+        fetch_and_remove(down.env, down.located, session, down.plan(discards=discards), held)
+    error = caught.value
+    assert error.host == "a" and error.what == (
+        "nothing was removed, because a running job could not be ended: "
+        "the Docker engine refused: stop train-abcd, which is running"
+    )
+    assert error.fix and error.fix.endswith("; run hvdocker down again")

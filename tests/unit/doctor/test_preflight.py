@@ -4,8 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from hvdocker.doctor import preflight
 from hvdocker.doctor.preflight import _hosts_to_leave_out, report_errors
 from hvdocker.doctor.report import DoctorReport, Finding, HostReport, Mark
+from hvdocker.env import Env
 from hvdocker.errors import HostUnfit, HostUnreachable
 from hvdocker.inventory.locate import Located
 from hvdocker.placement.slots import SlotRequest
@@ -49,3 +51,11 @@ def test_who_wants_some_slots_does_without_hosts_that_are_not_fit(
     request_: SlotRequest | None, bad: str, spared: set[str]
 ) -> None:
     assert _hosts_to_leave_out(LAB, request_, [HostUnfit("no", host=name) for name in bad]) == spared
+
+
+def test_an_unfit_host_that_the_user_excluded_is_excluded_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    bad = (Finding("storage", Mark.BAD, "vfs"),)
+    report = DoctorReport("lab", (HostReport("a", bad), HostReport("b", bad), HostReport("c", ())), (), ())
+    monkeypatch.setattr(preflight, "doctor", lambda *_: report)
+    request = preflight.run_preflight(Env(), LAB, False, SlotRequest(np=1, exclude=("b",)))
+    assert request == SlotRequest(np=1, exclude=("b", "a"))

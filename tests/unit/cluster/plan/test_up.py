@@ -298,11 +298,6 @@ def test_hosts_of_different_architectures_are_refused() -> None:
     assert str(caught.value) == "b: its CPU architecture is arm64, the other hosts are amd64"
 
 
-def test_a_disk_of_unknown_size_is_tried() -> None:
-    state = state_of(host_seen("a"), host_seen("b", image=None, free_bytes=None))
-    assert up(LAB, state).stages[0] == Stage("image", (ShipImage("b", "doc-hvd:cpu", "a", GIB),))
-
-
 def test_missing_mounts_are_named_for_every_host_at_once() -> None:
     state = state_of(host_seen("a", missing_paths=("/data",)), host_seen("b", missing_paths=("/data", "/more")))
     with pytest.raises(HostErrors) as caught:

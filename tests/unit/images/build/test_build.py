@@ -2,6 +2,7 @@
 
 import json
 import tarfile
+import urllib.request
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from hvdocker.errors import HvdockerError
 from hvdocker.images.build.build import INFINIBAND_PACKAGES, BuildOptions, build_image
+from hvdocker.images.build.wheel_server import PORT
 
 DEBIAN = "site/debian:1"
 NVIDIA = "nvidia/cuda:12.5.1-devel-ubuntu22.04"
@@ -147,6 +149,16 @@ def test_torch_cpu_takes_a_cpu_build_of_the_wheelhouse(tmp_path: Path, environ: 
     assert builder.tags[1] == ("0123456789ab", "doc-hvd:torch-cpu")
 
 
+def test_a_cpu_build_for_another_python_in_the_wheelhouse_is_not_taken(tmp_path: Path, environ: dict[str, str]) -> None:
+    house, said = tmp_path / "house", list[str]()
+    house.mkdir()
+    (house / CPU_WHEEL.replace("cp311", "cp312")).touch()
+    engine: Any = Builder()  # Any: as above
+    build_image(engine, BuildOptions("torch-cpu", wheelhouse=house, base=DEBIAN, environ=environ), said.append)
+    assert engine.asked[1] == cpu_build("requirements-torch.txt")
+    assert any(line.endswith("of the wheelhouse is not for Python 3.11 on Linux amd64") for line in said)
+
+
 def test_a_cpu_build_of_the_cache_travels_to_another_machine_only(tmp_path: Path, environ: dict[str, str]) -> None:
     cache = tmp_path / "hvdocker" / "wheels"
     cache.mkdir(parents=True)
@@ -165,6 +177,28 @@ def test_without_a_cpu_build_torch_cpu_takes_the_ordinary_wheel_and_says_so(envi
     build_image(engine, BuildOptions("torch-cpu", base=DEBIAN, environ=environ), said.append)
     assert builder.asked[1] == cpu_build("requirements-torch.txt")
     assert any(line.startswith("torch-cpu takes PyTorch's ordinary wheel, with CUDA") for line in said)
+
+
+class AskingBuilder(Builder):
+    """A builder whose build asks the controller for wheels, as venv-pip does."""
+
+    def build(self, **words: Any) -> Iterator[dict[str, object]]:
+        for address in (words["extra_hosts"] or {}).values():
+            opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+            yield {"stream": f"offered: {opener.open(f'http://{address}:{PORT}/').read()!r}\n"}
+        yield from super().build(**words)
+
+
+def test_a_build_goes_on_without_a_cache_that_cannot_be_written_and_says_so(
+    tmp_path: Path, environ: dict[str, str]
+) -> None:
+    (tmp_path / "hvdocker").write_text("a file where the folder has to be")
+    said: list[str] = []
+    engine: Any = AskingBuilder()  # Any: as above
+    build_image(engine, BuildOptions("cpu", base=DEBIAN, is_here=True, environ=environ), said.append)
+    assert "offered: b''" in said and engine.tags == [("0123456789ab", "doc-hvd:cpu")]
+    (note,) = (line for line in said if line.startswith("note: "))
+    assert note.startswith(f"note: wheels cannot be downloaded into {tmp_path}/hvdocker/wheels: Not a directory; ")
 
 
 def test_what_could_not_be_looked_at_is_not_called_empty(

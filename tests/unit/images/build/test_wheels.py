@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from hvdocker import assets
+from hvdocker.errors import HvdockerError
 from hvdocker.images.build.torch_wheel import lock_pins
 from hvdocker.images.build.wheel_cache import WheelCache
-from hvdocker.images.build.wheel_names import Pin, parse_pins, platforms, wheels_of
+from hvdocker.images.build.wheel_names import PYTHON_VERSION, Pin, parse_pins, platforms, wheels_of
 from hvdocker.images.build.wheel_server import PORT, served_wheels
 from hvdocker.images.targets import TARGETS
 
@@ -45,10 +46,29 @@ def test_every_lock_of_a_target_is_exact() -> None:
         ("typing_extensions-4.16.0.tar.gz", None),
         ("tensorflow_cpu-2.18.1-cp311-cp311-manylinux_2_17_x86_64.manylinux2014_x86_64.whl", TENSORFLOW),
         ("torchvision-2.13.0-cp311-cp311-manylinux_2_28_x86_64.whl", None),
+        ("torch-2.13.0-cp312-cp312-manylinux_2_28_x86_64.whl", None),
+        ("torch-2.13.0-cp310-cp310-manylinux_2_28_x86_64.whl", None),
+        ("torch-2.13.0-cp313-cp313t-manylinux_2_28_x86_64.whl", None),
+        ("torch-2.13.0-pp311-pypy311_pp73-manylinux_2_28_x86_64.whl", None),
+        ("torch-2.13.0-cp311-none-macosx_11_0_arm64.whl", None),
+        ("torch-2.13.0-cp311-cp311-musllinux_1_2_x86_64.whl", None),
+        ("torch-2.13.0-cp311-cp311-manylinux_2_39_x86_64.whl", None),
+        ("torch-2.13.0-cp311-cp311-linux_x86_64.whl", TORCH),
+        ("torch-2.13.0-1-cp311-cp311-linux_x86_64.whl", TORCH),
+        ("torch-2.13.0-cp38-abi3-manylinux2014_x86_64.whl", TORCH),
+        ("torch-2.13.0-cp312-abi3-manylinux2014_x86_64.whl", None),
+        ("typing_extensions-4.16.0-py2.py3-none-any.whl", TYPING),
+        ("typing_extensions-4.16.0-py2-none-any.whl", None),
+        ("typing_extensions-4.16.0-py312-none-any.whl", None),
+        ("typing_extensions-4.16.0-any.whl", None),
     ],
 )
-def test_a_wheel_fits_one_pin_by_name_version_and_architecture(wheel: str, pin: Pin | None) -> None:
+def test_a_wheel_fits_one_pin_by_name_version_python_and_platform(wheel: str, pin: Pin | None) -> None:
     assert wheels_of([TORCH, TYPING, TENSORFLOW], [wheel], "amd64") == ({wheel: pin} if pin else {})
+
+
+def test_wheels_are_for_the_python_of_the_images() -> None:
+    assert f"/opt/venv/lib/python{PYTHON_VERSION}/" in (assets.image_dir() / "Dockerfile.torch").read_text()
 
 
 def test_wheels_may_need_no_newer_library_than_debians() -> None:
@@ -77,6 +97,36 @@ def test_pip_is_not_asked_for_what_the_cache_has(tmp_path: Path) -> None:
     script = f"touch {tmp_path}/asked"
     WheelCache(tmp_path, "amd64", ("sh", "-c", script), {"PATH": "/usr/bin:/bin"}).fetch([TYPING], lambda line: None)
     assert not (tmp_path / "asked").exists()
+
+
+def failing_cache(root: Path, script: str = "exit 1") -> WheelCache:
+    return WheelCache(root, "amd64", ("sh", "-c", script, "pip"), {"PATH": "/usr/bin:/bin"})
+
+
+def test_a_cache_folder_that_cannot_be_made_is_named_with_a_way_out(tmp_path: Path) -> None:
+    (tmp_path / "cache").touch()
+    root = tmp_path / "cache" / "wheels"
+    with pytest.raises(HvdockerError) as caught:
+        failing_cache(root).fetch([TYPING], lambda line: None)
+    error = caught.value
+    assert (error.what, error.host) == (f"wheels cannot be downloaded into {root}: Not a directory", "this machine")
+    assert error.command == f"ls -ld {root}"
+    assert error.fix == "let your user write there, or set XDG_CACHE_HOME to another folder"
+
+
+def test_a_disk_that_gets_full_while_pip_downloads_is_named(tmp_path: Path) -> None:
+    script = "echo 'ERROR: Could not install packages: [Errno 28] No space left on device' >&2; exit 1"
+    with pytest.raises(HvdockerError) as caught:
+        failing_cache(tmp_path, script).fetch([TYPING], lambda line: None)
+    error = caught.value
+    assert error.what == f"wheels cannot be downloaded into {tmp_path}: No space left on device"
+    assert error.command == f"df -h {tmp_path}" and error.fix and error.fix.startswith("free some space there")
+
+
+def test_pip_writes_to_the_disk_of_the_cache_only(tmp_path: Path) -> None:
+    script = f'echo "$TMPDIR" > {tmp_path}/seen; exit 1'
+    failing_cache(tmp_path / "wheels", script).fetch([TYPING], lambda line: None)
+    assert (tmp_path / "seen").read_text().startswith(f"{tmp_path}/wheels/draft-")
 
 
 def test_the_build_and_the_controller_know_the_same_server() -> None:

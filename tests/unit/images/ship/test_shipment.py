@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from hvdocker.errors import HvdockerError
+from hvdocker.errors import HostUnfit, HvdockerError
 from hvdocker.images.fan_out.capabilities import capabilities_command
 from hvdocker.images.ship.cache import LayerCache, user_layer_cache
 from hvdocker.images.ship.shipment import ShipmentRequest, docker_cli, open_shipment
@@ -31,6 +31,7 @@ class HostEngine:
     another digest is refused too, and with `refuses` everything."""
 
     refuses = ""
+    root = "/var/lib/docker"
 
     def __init__(self, says: list[str], is_stubborn: bool = False, journal: list[str] | None = None) -> None:
         self.says, self.is_stubborn = says, is_stubborn
@@ -39,7 +40,7 @@ class HostEngine:
         self.answer: dict[str, str] = {}
 
     def info(self) -> dict[str, Any]:
-        return {}
+        return {"DockerRootDir": self.root}
 
     def images(self, quiet: bool = False, filters: dict[str, str] | None = None) -> list[Any]:
         if filters:
@@ -82,6 +83,8 @@ def _hex_of(archive: tarfile.TarFile, name: str) -> str:
 
 
 class Link(FakeLink):
+    can = CAN
+
     def __init__(self, name: str, engine: HostEngine, load: tuple[int, bytes, bytes] = (0, b"", b"")) -> None:
         super().__init__(name, self.reply)
         self._engine, self._load = engine, load
@@ -90,8 +93,8 @@ class Link(FakeLink):
         return self._engine
 
     def reply(self, command: Command, stdin: bytes) -> tuple[int, bytes, bytes]:
-        if command == capabilities_command("/var/lib/docker"):
-            return 0, CAN.encode(), b""
+        if command == capabilities_command(self._engine.root):
+            return 0, self.can.encode(), b""
         what = kind(command)
         self._engine.journal.append(what)
         return {"load": self._load, "start": (0, b"20001\n", b"")}.get(what, (0, b"", b""))
@@ -160,6 +163,19 @@ def test_an_image_that_is_replaced_meanwhile_is_an_error() -> None:
         source.archive, source.image_id = classic().replace(b"amd64", b"arm64"), "sha256:" + "7" * 64
         with pytest.raises(HvdockerError, match="was replaced while it was being sent"):
             shipment.deliver("a")
+
+
+def test_a_full_disk_is_that_of_the_engines_own_folder() -> None:
+    engine = HostEngine([])
+    engine.root = "/data/docker"
+    link = Link("a", engine)
+    link.can = f"{CAN}disk /dev/sdb 1 1 0 100% /data\n"
+    with (
+        pytest.raises(HostUnfit, match=r"the image needs about .* of disk, 0 B are free") as caught,
+        open_shipment(shipment_request(Engine(classic()), {"a": link})),
+    ):
+        pass
+    assert (caught.value.host, caught.value.command) == ("a", "df -h /data/docker")
 
 
 def test_parts_are_forgotten_when_nobody_loads_any_more(cache: LayerCache) -> None:

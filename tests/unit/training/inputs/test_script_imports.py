@@ -1,5 +1,6 @@
 """Which frameworks a script imports, itself or through the files beside it."""
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,18 @@ def imported(folder: Path, files: dict[str, str], start: str = "train.py") -> di
         ("def rarely():\n    import torch", []),
         ("try:\n    import torch\nexcept ImportError:\n    torch = None", []),
         ("try:\n    import torch\nfinally:\n    pass", ["torch"]),
+        ("try:\n    import torch\nexcept ImportError:\n    import jax", []),
+        ("try:\n    import torch\nexcept ImportError:\n    pass\nelse:\n    import horovod.torch", []),
+        ("try:\n    import torch\nexcept ImportError:\n    pass\nfinally:\n    import jax", ["jax"]),
+        ("try:\n    import torch\nexcept ImportError:\n    pass\nexcept OSError:\n    import jax", ["jax"]),
+        ("try:\n    read()\nexcept OSError:\n    import torch", ["torch"]),
+        ("try:\n    read()\nexcept Exception:\n    import torch\nelse:\n    import jax", ["jax", "torch"]),
+        ("for x in y:\n    import torch\nelse:\n    import jax", ["torch", "jax"]),
+        ("while x:\n    import torch\nelse:\n    import jax", ["torch", "jax"]),
+        ("with x:\n    import torch", ["torch"]),
+        ("async def main():\n    async for x in y:\n        import torch", ["torch"]),
+        ("match x:\n    case 1:\n        import torch\n    case _:\n        import jax", ["torch", "jax"]),
+        ("class Net:\n    import torch\n    def rarely():\n        import jax", ["torch"]),
         ("from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import torch", []),
         ("import torchvision, numpy", []),
         ("# import torch", []),
@@ -37,6 +50,13 @@ def imported(folder: Path, files: dict[str, str], start: str = "train.py") -> di
 )
 def test_one_file(text: str, found: list[str], tmp_path: Path) -> None:
     assert list(imported(tmp_path, {"train.py": text})) == found
+
+
+def test_except_star(tmp_path: Path) -> None:
+    text = "try:\n    import torch\nexcept* OSError:\n    import jax\n"
+    # Python 3.10 cannot parse the file, and skips it.
+    assert list(imported(tmp_path, {"train.py": text})) == (["torch", "jax"] if sys.version_info >= (3, 11) else [])
+    assert list(imported(tmp_path, {"train.py": text.replace("OSError", "ImportError")})) == []
 
 
 def test_other_files_of_the_folder(tmp_path: Path) -> None:
