@@ -46,9 +46,9 @@ class Launcher:
     by default, unless it also has that of an earlier launcher in LAUNCHERS.
 
     `packages` must have the same version on all hosts. `is_elastic` allows `--min-np`. `limits_start` allows
-    `--start-timeout`. `takes_ipv6` allows training addresses of IPv6. `is_pool` means that ranks are independent, and
-    wait for free slots if there are more ranks than slots. `flags` are the flags that the launcher takes from the user,
-    each with its number of values; `elastic_flags` are those of them that need `--min-np`."""
+    `--start-timeout`. `is_pool` means that ranks are independent, and wait for free slots if there are more ranks than
+    slots. `flags` are the flags that the launcher takes from the user, each with its number of values; `elastic_flags`
+    are those of them that need `--min-np`."""
 
     name = ""
     frameworks: tuple[str, ...] = ()
@@ -57,7 +57,6 @@ class Launcher:
     packages: tuple[str, ...] = ()
     is_elastic = False
     limits_start = False
-    takes_ipv6 = False
     is_pool = False
     flags: ClassVar[Mapping[str, int]] = {}
     elastic_flags: tuple[str, ...] = ()

@@ -110,7 +110,7 @@ def decide(
     if viewer.explained and relaunch is None:
         viewer.explained(_explanation(located, state, placed, inputs, placement, choice.launcher))
     used = {name: placed[name] for name in placement.hosts}
-    raise_all("some hosts are not fit", fitness_problems(inventory, used, choice.launcher.takes_ipv6))
+    raise_all("some hosts are not fit", fitness_problems(inventory, used))
     refuse_other_format(inventory, state, placement.hosts)
     workers_plan = plan_workers(session, inventory, state, placed, placement.hosts, inputs.requirements, env.maker())
     for running in state.running_jobs():
