@@ -84,7 +84,7 @@ def run(
     no_requirements: NoRequirementsFlag = False,
     env_flags: EnvFlag = None,
     secret_flags: SecretFlag = None,
-    start_timeout: StartTimeoutFlag = 120,
+    start_timeout: StartTimeoutFlag = None,
     checksum: ChecksumFlag = False,
     restarts: RestartsFlag = None,
     hang_after: HangAfterFlag = "10m",

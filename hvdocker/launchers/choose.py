@@ -55,9 +55,12 @@ def known_launcher(flag: str | None, inventory: str | None) -> LauncherChoice | 
     return LauncherChoice(named(inventory), BY_INVENTORY) if inventory else None
 
 
-def check_launcher_flags(launcher: Launcher, passed: tuple[str, ...], is_elastic: bool, fails_fast: bool) -> None:
+def check_launcher_flags(
+    launcher: Launcher, passed: tuple[str, ...], is_elastic: bool, fails_fast: bool, has_start_timeout: bool
+) -> None:
     """Raise UsageProblem if flags of the job do not go with the launcher. `passed` are the flags for the launcher with
-    their values, `is_elastic` means `--min-np`, and `fails_fast` means `--fail-fast`."""
+    their values, `is_elastic` means `--min-np`, `fails_fast` means `--fail-fast`, and `has_start_timeout` means
+    `--start-timeout`."""
     if is_elastic and not launcher.is_elastic:
         able = " or ".join(f"--launcher {one.name}" for one in LAUNCHERS if one.is_elastic)
         raise UsageProblem(f"--min-np needs an elastic launcher, and this job's is {launcher.name}", fix=f"take {able}")
@@ -67,4 +70,7 @@ def check_launcher_flags(launcher: Launcher, passed: tuple[str, ...], is_elastic
             f"--fail-fast goes with {able}: with {launcher.name}, a failing rank ends the job anyway",
             fix="leave it out",
         )
+    if has_start_timeout and not launcher.limits_start:
+        able = " or ".join(f"--launcher {one.name}" for one in LAUNCHERS if one.limits_start)
+        raise UsageProblem(f"--start-timeout goes with {able}, and this job's is {launcher.name}", fix="leave it out")
     launcher.check_flags(passed, is_elastic)

@@ -30,6 +30,7 @@ class Horovod(Launcher):
     default_for = "horovod"
     packages = ("tensorflow", "horovod", "nccl")
     is_elastic = True
+    limits_start = True
     flags: ClassVar[Mapping[str, int]] = {
         "--fusion-threshold-mb": 1, "--cycle-time-ms": 1, "--cache-capacity": 1,
         "--hierarchical-allreduce": 0, "--no-hierarchical-allreduce": 0,

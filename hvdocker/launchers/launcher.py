@@ -11,6 +11,8 @@ from hvdocker.protocol.output import Line
 from hvdocker.protocol.placement import Placement
 from hvdocker.protocol.resilience import Elastic
 
+START_TIMEOUT_S = 120
+
 
 @dataclass(frozen=True)
 class LaunchRequest:
@@ -26,7 +28,7 @@ class LaunchRequest:
     np: int
     elastic: Elastic | None = None
     flags: tuple[str, ...] = ()
-    start_timeout_s: int = 120
+    start_timeout_s: int = START_TIMEOUT_S
     fails_fast: bool = False
 
     @property
@@ -43,8 +45,8 @@ class Launcher:
     then the job's requirements have to name them. `default_for` is a framework: an image that has it gets this launcher
     by default, unless it also has that of an earlier launcher in LAUNCHERS.
 
-    `packages` must have the same version on all hosts. `is_elastic` allows `--min-np`. `takes_ipv6` allows training
-    addresses of IPv6. `is_pool` means that ranks are independent, and wait for free slots if there are more ranks than
+    `packages` must have the same version on all hosts. `is_elastic` allows `--min-np`. `limits_start` allows
+    `--start-timeout`. `is_pool` means that ranks are independent, and wait for free slots if there are more ranks than
     slots. `flags` are the flags that the launcher takes from the user, each with its number of values; `elastic_flags`
     are those of them that need `--min-np`."""
 
@@ -54,7 +56,7 @@ class Launcher:
     default_for = ""
     packages: tuple[str, ...] = ()
     is_elastic = False
-    takes_ipv6 = False
+    limits_start = False
     is_pool = False
     flags: ClassVar[Mapping[str, int]] = {}
     elastic_flags: tuple[str, ...] = ()

@@ -17,7 +17,7 @@ from hvdocker.jobs.capsule.capsule import CapsuleFiles
 from hvdocker.jobs.job_spec import JobSpec
 from hvdocker.jobs.secrets.plan import steps_after_kill, steps_for_ended_jobs
 from hvdocker.launchers.choose import LauncherChoice
-from hvdocker.launchers.launcher import Launcher, LaunchRequest
+from hvdocker.launchers.launcher import START_TIMEOUT_S, Launcher, LaunchRequest
 from hvdocker.observe.cluster_image import with_image_of_workers
 from hvdocker.observe.state import ClusterState
 from hvdocker.placement.host_plan import HostPlan
@@ -110,7 +110,7 @@ def decide(
     if viewer.explained and relaunch is None:
         viewer.explained(_explanation(located, state, placed, inputs, placement, choice.launcher))
     used = {name: placed[name] for name in placement.hosts}
-    raise_all("some hosts are not fit", fitness_problems(inventory, used, choice.launcher.takes_ipv6))
+    raise_all("some hosts are not fit", fitness_problems(inventory, used))
     refuse_other_format(inventory, state, placement.hosts)
     workers_plan = plan_workers(session, inventory, state, placed, placement.hosts, inputs.requirements, env.maker())
     for running in state.running_jobs():
@@ -205,7 +205,7 @@ def _job(env: Env, located: Located, inputs: JobInputs, decided: _JobPlan, code_
         np=_ranks(decided, request),
         elastic=resilience.elastic,
         flags=request.tuning,
-        start_timeout_s=request.start_timeout_s,
+        start_timeout_s=START_TIMEOUT_S if request.start_timeout_s is None else request.start_timeout_s,
         fails_fast=request.fails_fast,
     )
     return JobSpec(

@@ -28,7 +28,7 @@ _CODE_LOST = "the job cannot be run again with the same code"
 
 
 # Fields of a request whose default is None and whose values are numbers. Values of all other such fields are text.
-_NUMBER_FIELDS = frozenset(("np", "min_np", "max_np", "restarts"))
+_NUMBER_FIELDS = frozenset(("np", "min_np", "max_np", "restarts", "start_timeout_s"))
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import Annotated, Optional
 import typer
 
 from hvdocker.launchers import LAUNCHERS, NAMES
+from hvdocker.launchers.launcher import START_TIMEOUT_S
 
 _ELASTIC = ", ".join(launcher.name for launcher in LAUNCHERS if launcher.is_elastic)
 
@@ -58,7 +59,13 @@ SecretFlag = Annotated[
     ),
 ]
 StartTimeoutFlag = Annotated[
-    int, typer.Option("--start-timeout", metavar="SECONDS", help="With horovod: seconds until all ranks have started.")
+    Optional[int],  # noqa: UP045  # as above
+    typer.Option(
+        "--start-timeout",
+        metavar="SECONDS",
+        help=f"With horovod: seconds until all ranks have started. Default: {START_TIMEOUT_S}.",
+        show_default=False,
+    ),
 ]
 LauncherFlag = Annotated[
     Optional[str],  # noqa: UP045  # as above

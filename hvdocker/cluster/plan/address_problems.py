@@ -16,11 +16,11 @@ from hvdocker.errors import HostUnfit, HvdockerError
 from hvdocker.placement.host_plan import HostPlan
 
 
-def address_problems(placed: Mapping[str, HostPlan], takes_ipv6: bool = False) -> list[HvdockerError]:
+def address_problems(placed: Mapping[str, HostPlan]) -> list[HvdockerError]:
     """Return problems of training addresses. `placed` has the plan of each host, with its training address.
 
     Problems are: a loopback address if there are several hosts, two hosts with the same address, two hosts that are
-    the same machine, and an IPv6 address unless the job's launcher takes it (`takes_ipv6`)."""
+    the same machine, and an IPv6 address, which no launcher takes."""
     loopback: list[HvdockerError] = [
         HostUnfit(
             f"the training address is {place.address}, which other hosts cannot reach",
@@ -32,13 +32,13 @@ def address_problems(placed: Mapping[str, HostPlan], takes_ipv6: bool = False) -
         for name, place in placed.items()
         if len(placed) > 1 and not place.host.is_local and is_loopback(place.address)
     ]
-    return loopback + _duplicate_and_ipv6_problems(placed, takes_ipv6)
+    return loopback + _duplicate_and_ipv6_problems(placed)
 
 
-def _duplicate_and_ipv6_problems(placed: Mapping[str, HostPlan], takes_ipv6: bool) -> list[HvdockerError]:
+def _duplicate_and_ipv6_problems(placed: Mapping[str, HostPlan]) -> list[HvdockerError]:
     """Return one problem for each host in `placed` that has the training address of an earlier host or is its machine.
 
-    Each IPv6 training address is a problem too, unless the launcher takes it (`takes_ipv6`)."""
+    Each IPv6 training address is a problem too."""
     first: dict[str, str] = {}
     problems: list[HvdockerError] = _same_machine_problems(placed)
     for name, place in placed.items():
@@ -53,7 +53,7 @@ def _duplicate_and_ipv6_problems(placed: Mapping[str, HostPlan], takes_ipv6: boo
                     fix="name a machine once, or give it an `address:` of its own",
                 )
             )
-        if ":" in place.address and not takes_ipv6:
+        if ":" in place.address:
             problems.append(
                 HostUnfit(
                     f"the training address {place.address} is IPv6, and ranks need IPv4 between hosts",

@@ -22,16 +22,14 @@ UPGRADE_ENGINE_FIX = "sudo apt-get update && { sudo apt-get install docker-ce ||
 MIN_HOME_BYTES = 1 << 20
 
 
-def fitness_problems(
-    inventory: Inventory, placed: Mapping[str, HostPlan], takes_ipv6: bool = False
-) -> list[HvdockerError]:
-    """Return all problems of all hosts that would make a container or a job fail. `placed` has the plan of each host.
-    `takes_ipv6` says that the job's launcher takes IPv6 training addresses."""
+def fitness_problems(inventory: Inventory, placed: Mapping[str, HostPlan]) -> list[HvdockerError]:
+    """Return all problems of all hosts that would make a container or a job fail. `placed` has the plan of each
+    host."""
     mounts = [problem for name, place in placed.items() for problem in mount_problems(inventory, name, place)]
     return [
         *mounts,
         *room_problems(inventory, placed),
-        *address_problems(placed, takes_ipv6),
+        *address_problems(placed),
         *missing_address_problems(placed),
         *architecture_problems(placed),
     ]

@@ -35,11 +35,11 @@ class TrainRequest:
     to sync, None for that of the script, or the current folder if there is no script. `env` and `secrets` are the
     values of --env and --secret. `launcher` is the value of --launcher, None if the inventory or the image decides.
     `tuning` are flags that are passed to the launcher. `start_timeout_s` is how long the launcher waits for the ranks
-    to start. `fails_fast` is --fail-fast. `checksum` makes the sync compare all files by content. `propagates_exit`
-    makes `train` exit with the code of the rank that failed. `lock_wait_s` is how long to wait for the locks of the
-    hosts. `is_forced` allows a job on another user's cluster, and on an image that seems to lack a framework. `replay`
-    is the capsule of the job that this one repeats, None unless it is a replay. The field of type ResilienceFlags has
-    the flags on failures and hangs."""
+    to start, None without --start-timeout. `fails_fast` is --fail-fast. `checksum` makes the sync compare all files by
+    content. `propagates_exit` makes `train` exit with the code of the rank that failed. `lock_wait_s` is how long to
+    wait for the locks of the hosts. `is_forced` allows a job on another user's cluster, and on an image that seems to
+    lack a framework. `replay` is the capsule of the job that this one repeats, None unless it is a replay. The field of
+    type ResilienceFlags has the flags on failures and hangs."""
 
     script: str | None = None
     module: str | None = None
@@ -55,7 +55,7 @@ class TrainRequest:
     ignores_requirements: bool = False
     env: tuple[str, ...] = ()
     secrets: tuple[str, ...] = ()
-    start_timeout_s: int = 120
+    start_timeout_s: int | None = None
     tuning: tuple[str, ...] = ()
     launcher: str | None = None
     fails_fast: bool = False
@@ -123,7 +123,9 @@ def check_request(request: TrainRequest) -> None:
 def check_launcher(launcher: Launcher, request: TrainRequest, resilience: Resilience) -> None:
     """Raise UsageProblem if flags of the request do not go with the launcher. This is done before a host is contacted
     if a flag or the inventory names the launcher, and otherwise when the image has been observed."""
-    check_launcher_flags(launcher, request.tuning, resilience.elastic is not None, request.fails_fast)
+    has_start_timeout = request.start_timeout_s is not None
+    is_elastic = resilience.elastic is not None
+    check_launcher_flags(launcher, request.tuning, is_elastic, request.fails_fast, has_start_timeout)
 
 
 def _requirements(env: Env, request: TrainRequest, work: UserCommand) -> Requirements | None:

@@ -105,19 +105,32 @@ def test_an_unknown_launcher(flag: str | None, label: str, what: str, fix: str) 
 
 
 @pytest.mark.parametrize("launcher", LAUNCHERS, ids=NAMES)
-def test_min_np_and_fail_fast_go_with_few_launchers(launcher: Launcher) -> None:
-    check_launcher_flags(launcher, (), is_elastic=False, fails_fast=False)
+def test_min_np_fail_fast_and_start_timeout_go_with_few_launchers(launcher: Launcher) -> None:
+    check_flags(launcher)
     if launcher.name in ("horovod", "torchrun"):
-        check_launcher_flags(launcher, (), is_elastic=True, fails_fast=False)
+        check_flags(launcher, is_elastic=True)
     else:
         with pytest.raises(UsageProblem, match=f"this job's is {launcher.name}") as caught:
-            check_launcher_flags(launcher, (), is_elastic=True, fails_fast=False)
+            check_flags(launcher, is_elastic=True)
         assert caught.value.fix == "take --launcher horovod or --launcher torchrun"
     if launcher.name == "each":
-        check_launcher_flags(launcher, (), is_elastic=False, fails_fast=True)
+        check_flags(launcher, fails_fast=True)
     else:
         with pytest.raises(UsageProblem, match="--fail-fast goes with --launcher each"):
-            check_launcher_flags(launcher, (), is_elastic=False, fails_fast=True)
+            check_flags(launcher, fails_fast=True)
+    if launcher.name == "horovod":
+        check_flags(launcher, has_start_timeout=True)
+    else:
+        with pytest.raises(
+            UsageProblem, match=f"--start-timeout goes with --launcher horovod, and this job's is {launcher.name}"
+        ):
+            check_flags(launcher, has_start_timeout=True)
+
+
+def check_flags(
+    launcher: Launcher, is_elastic: bool = False, fails_fast: bool = False, has_start_timeout: bool = False
+) -> None:
+    check_launcher_flags(launcher, (), is_elastic, fails_fast, has_start_timeout)
 
 
 @pytest.mark.parametrize("launcher", LAUNCHERS, ids=NAMES)

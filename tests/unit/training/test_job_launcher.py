@@ -73,6 +73,13 @@ def test_elastic_jobs_need_an_elastic_launcher() -> None:
         check_launcher(choice.launcher, TrainRequest(), Resilience(elastic=Elastic(1)))
 
 
+def test_a_start_timeout_is_not_ignored() -> None:
+    choice = launcher_of_job(LAB, TrainRequest(), cluster(launcher="torch"))
+    check_launcher(choice.launcher, TrainRequest(), Resilience())
+    with pytest.raises(UsageProblem, match="--start-timeout goes with --launcher horovod"):
+        check_launcher(choice.launcher, TrainRequest(start_timeout_s=120), Resilience())
+
+
 @pytest.mark.parametrize(
     ("frameworks", "script", "lines", "flags", "what"),
     [

@@ -216,5 +216,9 @@ def test_a_capsule_that_says_nonsense_is_refused_in_words(odd: dict[str, object]
         again(asked(**odd))
 
 
+def test_a_start_timeout_is_taken_from_the_capsule() -> None:
+    assert [again(asked(start_timeout_s=limit)).start_timeout_s for limit in (30, None)] == [30, None]
+
+
 def test_how_a_job_was_started_is_no_part_of_it() -> None:
     assert not again(asked(is_queued=True)).is_queued

@@ -3,6 +3,7 @@
 import faulthandler
 import tempfile
 
+import pytest
 from inside.hang.bundle import rank_stack
 from inside.hang.frames import Frame, main_frames
 from inside.hang.odd_rank import OddRank, RankStack, odd_rank
@@ -62,6 +63,14 @@ def test_what_faulthandler_really_writes_is_understood() -> None:
 def test_of_several_processes_the_first_one_counts() -> None:
     text = f"process 7 (S): sh\nit is no Python\n\nprocess 8 (S): python\n{DUMP}\nprocess 9: python\n{PY_SPY}"
     assert main_frames(text)[0].function == "quick_execute"
+
+
+@pytest.mark.parametrize("first", [DUMP.replace("Current thread", "Thread"), PY_SPY.replace(': "MainThread"', "")])
+def test_a_main_thread_that_is_not_marked_is_found_in_the_first_process(first: str) -> None:
+    worker = PY_SPY.replace("synchronize", "fetch")
+    for second in (worker, worker.replace(': "MainThread"', "")):
+        frames = main_frames(f"process 7 (S): python train.py\n{first}\nprocess 8 (S): python worker.py\n{second}")
+        assert frames[0].function in ("quick_execute", "synchronize")
 
 
 def test_what_is_no_stack_has_no_frames() -> None:

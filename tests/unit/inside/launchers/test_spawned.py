@@ -10,7 +10,7 @@ from inside.launchers.each import Each
 from inside.launchers.jax import Jax
 from inside.launchers.launcher import LauncherRun, RankIdentity
 from inside.launchers.mpi import Mpi, MpiFailure, common_network
-from inside.launchers.spawned import FIRST_FAILED, ProcessStart, Slot, SpawnedFailure, host_word, parse_host_word
+from inside.launchers.spawned import RANK_FAILED, ProcessStart, Slot, SpawnedFailure, host_word, parse_host_word
 from inside.launchers.tensorflow import TensorFlow
 from inside.launchers.torch import Torch
 from inside.launchers.torchrun import Torchrun, limited_hosts, node_bounds
@@ -198,9 +198,9 @@ def test_each_has_as_many_ranks_as_the_job_says_and_ends_all_only_on_request() -
     assert Each().ends_all(run_of(fail_fast=True).job)
 
 
-def test_the_spawner_names_the_first_failed_rank() -> None:
+def test_the_spawner_names_failed_ranks() -> None:
     reader = SpawnedFailure()
-    assert reader.read(FIRST_FAILED.format(3, 137)) == (3, 137)
+    assert reader.read(RANK_FAILED.format(3, 137)) == (3, 137)
     assert reader.read("hvdocker: the connection to b is lost") is None
 
 

@@ -123,7 +123,7 @@ def test_no_rank_outlives_its_spawner_agent_or_connection(harness: SpawnHarness,
     else:
         assert code != 0
     if who == "h2/ssh.pid":
-        assert "hvdocker: rank 2 was the first to fail: exit code 255" in harness.errors()
+        assert "hvdocker: rank 2 failed: exit code 255" in harness.errors()
 
 
 @pytest.mark.parametrize(("restarts", "are_left"), [(0, False), (1, True)], ids=["the job is over", "it restarts"])
@@ -155,13 +155,21 @@ def test_a_rank_wrapper_that_is_killed_is_named(harness: SpawnHarness) -> None:
     both = "$(cut -d' ' -f4 /proc/$PPID/stat) $PPID"
     text = f": {harness.folder}; [ $RANK != 1 ] || kill -9 {both}; sleep 600; true"
     assert harness.run_job(["sh", "-c", text]) == 137
-    assert "hvdocker: rank 1 was the first to fail: exit code 137" in harness.errors()
+    assert "hvdocker: rank 1 failed: exit code 137" in harness.errors()
+
+
+def test_each_rank_wrapper_of_a_pool_that_is_killed_is_named(harness: SpawnHarness) -> None:
+    both = "$(cut -d' ' -f4 /proc/$PPID/stat) $PPID"
+    text = f": {harness.folder}; [ $RANK != 0 ] || exit 5; [ $RANK = 3 ] || kill -9 {both}; true"
+    harness.run_job(["sh", "-c", text], np=4, options={})
+    named = [line for line in harness.errors() if "failed" in line]
+    assert sorted(named) == [f"hvdocker: rank {rank} failed: exit code 137" for rank in (1, 2)]
 
 
 def test_a_host_that_is_dead_from_the_start_fails_the_run(harness: SpawnHarness) -> None:
     (harness.folder / "dead" / "h2").touch()
     assert harness.run_job(sleeper(harness)) == 255
-    assert "hvdocker: rank 2 was the first to fail: exit code 255" in harness.errors()
+    assert "hvdocker: rank 2 failed: exit code 255" in harness.errors()
 
 
 def test_a_program_that_is_missing_is_named(harness: SpawnHarness) -> None:

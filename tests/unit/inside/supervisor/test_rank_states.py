@@ -167,12 +167,12 @@ def test_what_failed_on_a_host_that_was_dropped_is_not_why_the_job_fails_later()
 def test_a_rank_of_which_only_the_launcher_tells() -> None:
     ledger = RankStates({0: "a", 1: "b"})
     ledger.add(mark("rank-start", 0, host="a"))
-    ledger.note_first_failed(1, 137)
+    ledger.note_failed(1, 137)
     assert ledger.first_failure() is None, "it never started"
     ledger.add(mark("rank-start", 1, host="b"))
-    ledger.note_first_failed(1, 255)
+    ledger.note_failed(1, 255)
     assert (ledger.vanished_host(), ledger.first_failure()) == ("b", None)
-    ledger.note_first_failed(1, 137)
+    ledger.note_failed(1, 137)
     assert ledger.first_failure() == {"rank": 1, "host": "b", "code": 137, "signal": 9}
     assert (ledger.vanished_host(), ledger.living()) == (None, [(0, "a")])
 

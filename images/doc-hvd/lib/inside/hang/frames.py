@@ -4,6 +4,8 @@ import re
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+# The line that the program `stacks` prints above the stacks of each process.
+PROCESS_TITLE = re.compile(r"^process \d+\b.*$", re.MULTILINE)
 PY_SPY_THREAD = re.compile(r'Thread \S+(?: \([^)]*\))?(?:: "(?P<name>[^"]*)")?')
 PY_SPY_FRAME = re.compile(r"\s+(?P<function>\S.*?) \((?P<file>[^()]*?)(?::(?P<line>\d+))?\)")
 DUMP_THREAD = re.compile(r"(?P<current>Current thread|Thread) 0x[0-9a-f]+.*\(most recent call first\):")
@@ -24,23 +26,31 @@ class Frame:
 
 def main_frames(text: str) -> tuple[Frame, ...]:
     """Return the calls of the main thread, innermost first; empty if the text has no stack. `text` is the output of
-    py-spy or faulthandler for the processes of one rank, its command first. If several processes have a main thread,
-    the first is taken. If no thread is marked as a main thread, the last thread in the text is taken."""
-    threads: list[tuple[bool, list[Frame]]] = []
+    py-spy or faulthandler for the processes of one rank, its command first. The first process that has a stack is
+    taken."""
+    stacks = map(main_frames_of_process, PROCESS_TITLE.split(text))
+    return next((frames for frames in stacks if frames), ())
+
+
+def main_frames_of_process(text: str) -> tuple[Frame, ...]:
+    """Return the calls of the main thread of one process. If no thread is marked as the main thread, take the oldest:
+    py-spy may not find the names of threads, and faulthandler marks the thread that got the signal, which may not be a
+    thread of Python."""
+    threads: list[tuple[bool, list[Frame]]] = []  # the oldest first
+    frames: list[Frame] = []
     for line in text.splitlines():
-        dumped, spied = DUMP_THREAD.match(line), PY_SPY_THREAD.fullmatch(line)
-        frame = DUMP_FRAME.fullmatch(line) or PY_SPY_FRAME.fullmatch(line)
-        if dumped or spied:
-            is_main = bool(dumped and dumped["current"].startswith("C")) or bool(
-                spied and spied["name"] == "MainThread"
-            )
-            threads.append((is_main, []))
-        elif frame and threads:
-            threads[-1][1].append(frame_of(frame))
-    main = [frames for is_main, frames in threads if is_main and frames]
-    # If no thread is marked as the main one, take the oldest: faulthandler prints it last.
-    others = [frames for _is_main, frames in threads if frames]
-    return tuple((main[:1] or others[-1:] or [[]])[0])
+        if spied := PY_SPY_THREAD.fullmatch(line):
+            frames = []
+            threads.append((spied["name"] == "MainThread", frames))
+        elif dumped := DUMP_THREAD.match(line):
+            frames = []
+            # Unlike py-spy, faulthandler prints the oldest thread last.
+            threads.insert(0, (dumped["current"] == "Current thread", frames))
+        elif frame := DUMP_FRAME.fullmatch(line) or PY_SPY_FRAME.fullmatch(line):
+            frames.append(frame_of(frame))
+    with_frames = [thread for thread in threads if thread[1]]
+    _is_main, found = min(with_frames, key=lambda thread: not thread[0], default=(False, []))
+    return tuple(found)
 
 
 def frame_of(found: "re.Match[str]") -> Frame:

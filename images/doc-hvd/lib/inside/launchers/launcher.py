@@ -52,13 +52,13 @@ class StallReader:
 
 
 class FailureReader:
-    """Finds in the launcher's own lines (those without a rank header) which rank failed first, and which ranks failed
-    because another rank had failed. Both methods must get every line in order, because a message may have several
-    lines. This base class finds nothing."""
+    """Finds in the launcher's own lines (those without a rank header) which ranks failed, the first one at least, and
+    which ranks failed because another rank had failed. Both methods must get every line in order, because a message may
+    have several lines. This base class finds nothing."""
 
     def read(self, line: str) -> tuple[int, int] | None:
-        """Return rank and exit code of the first failed rank if `line` completes this information, else None. Code 255
-        means that the connection to the rank's host broke."""
+        """Return rank and exit code of a failed rank if `line` completes this information, else None. Code 255 means
+        that the connection to the rank's host broke."""
         return None
 
     def consequence(self, line: str) -> int | None:
@@ -127,7 +127,7 @@ class Launcher:
         return False
 
     def failure_reader(self) -> FailureReader:
-        """Return a new reader of the lines with which the launcher itself names the first failed rank."""
+        """Return a new reader of the lines with which the launcher itself names failed ranks."""
         return FailureReader()
 
     def stall_reader(self) -> StallReader:

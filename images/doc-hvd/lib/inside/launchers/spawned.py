@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from hvdocker.protocol.job_file import Job, JobHost
 from inside.launchers.launcher import FailureReader, Launcher, LauncherRun
 
-# How the spawner names the first process that failed, if its rank could not report that itself.
-FIRST_FAILED = "hvdocker: rank {} was the first to fail: exit code {}"
-FIRST_FAILED_LINE = re.compile(r"hvdocker: rank (\d+) was the first to fail: exit code (\d+)")
+# How the spawner names a rank that failed and could perhaps not report that itself.
+RANK_FAILED = "hvdocker: rank {} failed: exit code {}"
+RANK_FAILED_LINE = re.compile(r"hvdocker: rank (\d+) failed: exit code (\d+)")
 
 
 @dataclass(frozen=True)
@@ -36,10 +36,10 @@ class ProcessStart:
 
 
 class SpawnedFailure(FailureReader):
-    """Reads the line with which the spawner names the first failed rank."""
+    """Reads the lines with which the spawner names failed ranks."""
 
     def read(self, line: str) -> tuple[int, int] | None:
-        found = FIRST_FAILED_LINE.fullmatch(line)
+        found = RANK_FAILED_LINE.fullmatch(line)
         return (int(found[1]), int(found[2])) if found else None
 
 

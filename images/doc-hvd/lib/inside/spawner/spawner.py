@@ -12,7 +12,7 @@ from hvdocker.protocol import variables
 from hvdocker.protocol.job_file import JobError, JobHost
 from inside.launchers import launcher_of
 from inside.launchers.launcher import LauncherRun
-from inside.launchers.spawned import FIRST_FAILED, ProcessStart, SpawnedLauncher, parse_host_word
+from inside.launchers.spawned import RANK_FAILED, ProcessStart, SpawnedLauncher, parse_host_word
 from inside.rank.descendants import become_subreaper
 from inside.runtime.layout import Layout
 from inside.runtime.loop import Loop
@@ -183,15 +183,15 @@ class FixedSpawner(Spawner):
             self._start(slot.host, self._launcher.process(self._run, key, slot))
 
     def _hear(self, host: str, event: Message) -> None:
-        """Handle an event of the agent on `host`. If a signal ended the first process that failed, print a line that
-        names it for the supervisor: the rank could perhaps not report its own end."""
+        """Handle an event of the agent on `host`. If a signal ended the process, print a line that names it for the
+        supervisor: the rank could perhaps not report its own end. Processes that end after a failure that ends all are
+        not named, because the agents end them."""
         if event.get("event") != "ended":
             return
         key, code = int(event["key"]), int(event["code"])
-        has_failed = self._schedule.first is not None
+        if event.get("signal") and not self._schedule.must_end:
+            self._name_failed(key, code)
         self._schedule.end(key, code)
-        if not has_failed and self._schedule.first and event.get("signal"):
-            self._name_first(key, code)
         self._start_ready()
 
     def _lose(self, host: str) -> None:
@@ -201,9 +201,9 @@ class FixedSpawner(Spawner):
         if not was_ending:
             self._say(f"the connection to {host} is lost")
         if not has_failed and lost and not self._is_stopped:
-            self._name_first(lost[0], HOST_LOST)
+            self._name_failed(lost[0], HOST_LOST)
         self._start_ready()
 
-    def _name_first(self, key: int, code: int) -> None:
+    def _name_failed(self, key: int, code: int) -> None:
         if not self._launcher.listens:
-            self._outlets[1].put(FIRST_FAILED.format(key, code).encode() + b"\n")
+            self._outlets[1].put(RANK_FAILED.format(key, code).encode() + b"\n")

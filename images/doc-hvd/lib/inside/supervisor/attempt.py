@@ -166,8 +166,8 @@ class Attempt:
             record.change()
 
     def _on_line(self, line: str) -> None:
-        """Handle a line of the launcher's own output. If the launcher names the rank that failed first, or one that
-        failed because of another, that is noted. Other lines are ignored."""
+        """Handle a line of the launcher's own output. If the launcher names a rank that failed, or one that failed
+        because of another, that is noted. Other lines are ignored."""
         if (follower := self._failure_reader.consequence(line)) is not None:
             self._context.record.rank_states.note_consequence(follower)
             self._note_first_failure()
@@ -175,9 +175,9 @@ class Attempt:
             self._miss(*found)
 
     def _miss(self, rank: int, code: int) -> None:
-        """Note that the launcher named this rank as the first to fail, with this exit code. Update the first failure
-        in the record, unless the supervisor itself is ending the run."""
-        self._context.record.rank_states.note_first_failed(rank, code)
+        """Note that the launcher named this rank as failed, with this exit code. Update the first failure in the
+        record, unless the supervisor itself is ending the run."""
+        self._context.record.rank_states.note_failed(rank, code)
         self._note_first_failure()
 
     def _note_first_failure(self) -> None:

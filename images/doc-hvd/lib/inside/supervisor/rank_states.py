@@ -159,9 +159,9 @@ class RankStates:
         known = self._ranks.get((end.get("rank"), end.get("host")))  # type: ignore[arg-type]  # values from JSON
         return known is not None and known.get("started") == end.get("started")
 
-    def note_first_failed(self, rank: int, code: int) -> None:
-        """Note that the launcher names this rank as the first that failed, with exit code `code`. This is ignored
-        unless the rank has started and not reported its end. Code 255, which is ssh's own, means that its host may be
+    def note_failed(self, rank: int, code: int) -> None:
+        """Note that the launcher names this rank as failed, with exit code `code`. This is ignored unless the rank has
+        started and not reported its end. Code 255, which is ssh's own, means that its host may be
         gone (see `vanished_host`); any other code means that its wrapper was killed, and is noted as the rank's
         exit."""
         host = next((host for number, host in self._living if number == rank), None)
