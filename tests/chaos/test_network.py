@@ -133,3 +133,13 @@ def test_laptop_offline_while_a_detached_job_runs(training_trial: TrialFactory) 
         restore_network(t.hosts)
         assert "away has come" in t.site.run("logs", "-f", job).out
         assert_no_ranks_left(t)
+
+
+def test_network_cut_for_good_in_training(training_trial: TrialFactory) -> None:
+    with training_trial() as t:
+        process = start_watched(t, "never")
+        drop_packets(t.hosts[1], t.hosts[0].address)
+        with t.reaction():
+            said = error_text(t.wait_expecting(process, 100))
+        assert said.startswith("host h2 stopped answering; rank 1 was there")
+        assert_no_ranks_left(t, CUT_OFF_S)

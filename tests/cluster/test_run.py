@@ -166,23 +166,6 @@ def test_gc_takes_a_killed_run_and_leftovers_and_leaves_the_living_and_others(tr
         first.docker("rm", "foreign")
 
 
-def test_a_lost_link_leaves_the_job_running_and_tells_the_commands(training: LabCluster) -> None:
-    with untouched(*training.hosts):
-        process, own = start(training, "lost-run")
-        training.hosts[0].stop_sshd()
-        try:
-            code, _, err = wait_for_exit(process)
-        finally:
-            training.hosts[0].start_sshd()
-        assert code == 4 and "the job may go on" in err
-        await_ranks(own, "sleep 600")
-        assert "waiting for lost-run" in pasted(training, err.replace("logs -f", "logs"), "logs").out
-        assert "is running" in pasted(training, err, "down", check=2).err
-        assert outputs(training, pasted(training, err, "down", "-y").err) == BOTH
-        # The sign of life on the host that was away is all that is left.
-        assert training.run("gc", "-y").out.startswith("nothing to do")
-
-
 def test_what_the_doctor_finds_bad_stops_it_before_anything_is_made(training: LabCluster) -> None:
     second = training.hosts[1]
     with untouched(*training.hosts):

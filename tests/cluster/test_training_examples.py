@@ -65,19 +65,6 @@ def test_the_checkpoint_and_the_log_of_a_job_come_home(site: LabCluster) -> None
     assert json.loads(line)["loss"] == pytest.approx(losses(said)[1], abs=0.0001)
 
 
-def test_fsdp_divides_the_weights_between_two_cpu_hosts(site: LabCluster) -> None:
-    said = train(site, "torch/fsdp.py", "-np", "2", epochs=2, samples=3000)
-    for rank, host in enumerate(site.hosts):
-        assert f"│ rank {rank} on hvd-{host.name} keeps 53061 of 106122 weights" in said
-    assert losses(said)[2] < losses(said)[1]
-    whole = run_in_image(
-        TORCH_IMAGE,
-        fetch_outputs(site),
-        "import torch; print(sum(value.numel() for value in torch.load('checkpoint.pt')['model'].values()))",
-    )
-    assert whole == "106122\n"
-
-
 def test_a_sweep_of_six_runs_on_two_slots_ends_with_a_table(site: LabCluster) -> None:
     said = train(site, "sweep/train.py", "-np", "6", "--launcher", "each", trial="{rank}", samples=SAMPLES)
     assert all(f"│ trial {trial}: " in said for trial in range(6))

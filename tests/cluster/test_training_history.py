@@ -127,27 +127,6 @@ def test_what_a_host_that_is_off_has_is_fetched_when_it_is_back(training: LabClu
     assert json.loads((at_home(training, job) / "fetched.json").read_text())["hosts"] == ["h1", "h2"]
 
 
-def test_a_job_whose_head_is_off_is_read_and_stopped_elsewhere(training: LabCluster) -> None:
-    job = train_detached(training, "code/gate.py", "--", "headless")
-    await_ranks(training, "gate.py headless")
-    head, other = training.hosts
-    kept = f"{training.folder_on(other)}/jobs/{job}/logs/rank-1.log"
-    other.exec(f"echo 'the last words of rank 1' >> {kept}; chmod 644 {kept}")
-    with powered_off(head):
-        result = training.run("logs", job, "-n", "2")
-        # Behind them may stand, by then, that the rank was ended because its head was gone.
-        assert "1@h2 │ the last words of rank 1\n" in result.out
-        assert "h1, which has the job's container, is away" in result.err and "ranks on h2" in result.err
-        training.run("logs", job, "-f", check=4)
-        assert "h1: " in training.run("attach", job, check=4).err
-        stopped = training.run("stop", job, check=4)
-        assert f"h1: the container of {job} is there, and could not be stopped" in stopped.err
-        assert history(training, check=4).keys() >= set()
-    await_no_ranks(training)
-    assert "had ended already" in training.run("stop", job).out
-    assert history(training)[job]["host"] == "h1"
-
-
 def test_a_second_laptop_sees_the_same_live_jobs(training: LabCluster, tmp_path: Path) -> None:
     elsewhere = tmp_path / "inventory.yaml"
     elsewhere.write_text(training.inventory.read_text())

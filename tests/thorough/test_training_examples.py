@@ -1,4 +1,4 @@
-"""The examples that need packages on top of an image, on two real hosts: Lightning, Accelerate and JAX."""
+"""Examples that `make test` does not run, on two real hosts: FSDP, Lightning, Accelerate and JAX."""
 
 import pytest
 
@@ -46,6 +46,20 @@ def test_accelerate(lab: Lab, cli: Cli) -> None:
         assert losses(said)[2] < losses(said)[1] and accuracies(said)[2] > 0.65
         code = "import torch; print(len(torch.load('model.pt')))"
         assert run_in_image(TORCH_IMAGE, fetch_outputs(site), code) == "8\n"
+
+
+def test_fsdp_divides_the_weights_between_two_cpu_hosts(lab: Lab, cli: Cli) -> None:
+    with example_cluster(lab, cli, TORCH_IMAGE, "torch") as site:
+        said = train(site, "torch/fsdp.py", "-np", "2", epochs=2, samples=3000)
+        for rank, host in enumerate(site.hosts):
+            assert f"│ rank {rank} on hvd-{host.name} keeps 53061 of 106122 weights" in said
+        assert losses(said)[2] < losses(said)[1]
+        whole = run_in_image(
+            TORCH_IMAGE,
+            fetch_outputs(site),
+            "import torch; print(sum(value.numel() for value in torch.load('checkpoint.pt')['model'].values()))",
+        )
+        assert whole == "106122\n"
 
 
 def test_jax(lab: Lab, cli: Cli) -> None:
