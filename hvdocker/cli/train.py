@@ -105,9 +105,9 @@ def train(
 
     [bold]train train.py -np 2 -- --epochs 3[/] · [bold]train -m pkg.mod[/] · [bold]train -- any command[/]
 
-    Ctrl-C stops the job on every host. A lost link, which is opened again
-    for a minute, or a closed terminal stops nothing: [bold]hvdocker logs -f[/]
-    shows it again. Flags of the launcher (--fusion-threshold-mb,
+    Ctrl-C stops the job on every host. A lost connection or a closed terminal
+    does not: [bold]hvdocker logs -f[/] shows the output again. A lost connection
+    is first retried for a minute. Flags of the launcher (--fusion-threshold-mb,
     --max-restarts, --mca, …) are passed on.
     """
     check_script_flag(as_script, dry_run)

@@ -1,6 +1,5 @@
-"""Finds what is known about hosts that do not answer, if a running elastic job can do without these hosts.
-
-The information is read from files in the job's master. Changes nothing."""
+"""Finds out whether the hosts that do not answer all belong to running elastic jobs, which go on without them, and
+reads their addresses, keys and slots from the files of these jobs' masters. Changes nothing."""
 
 from __future__ import annotations
 

@@ -145,7 +145,7 @@ class Hang:
 @dataclass(frozen=True)
 class RecordContent:
     """The content of record.json as the supervisor writes it; JobRecord, which reads it, explains the fields. `ranks`
-    are the messages of ranks, those of a rank's start and end merged."""
+    has one entry for each rank, which says when it started and, if it has ended, when and how."""
 
     job: str
     cluster: str

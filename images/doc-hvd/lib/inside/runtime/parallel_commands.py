@@ -99,7 +99,8 @@ def run_parallel(
 ) -> ParallelCommands:
     """Run the commands until all have ended or `limit_s` is over, then kill those that still run, and return the
     commands with their outputs and exit codes. `commands` maps names, such as hosts, to commands. The wait also ends
-    as soon as the supervisor has received more than `obeyed` stop requests since its start."""
+    when a new stop request comes: `obeyed` is the number of requests that the caller has already acted on, of all that
+    this process has received."""
     queued = ParallelCommands(loop, commands, limit_s)
     loop.run_until(lambda: queued.is_done or loop.stop_requests > obeyed)
     queued.cancel()
