@@ -1,10 +1,9 @@
 """More people than slots: first come, first served; the dead are passed over, and nobody jumps the queue."""
 
 import json
-import select
 import signal
 import subprocess
-import time
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -66,14 +65,17 @@ def queue_up(site: LabCluster, owner: str, gate: str, *words: str) -> "subproces
 
 
 def until_said(process: "subprocess.Popen[str]", text: str) -> str:
+    """Read what the process says until a line has this text. A process that does not say it in time is killed."""
     assert process.stderr is not None
-    deadline = time.monotonic() + DEADLINE_S
-    while time.monotonic() < deadline:
-        if select.select([process.stderr], [], [], 1)[0]:
-            said = process.stderr.readline()
-            assert said, f"it ended before it said {text!r}"
+    # Lines that arrive together are read one by one: a look at the pipe would not see the second.
+    watchdog = threading.Timer(DEADLINE_S, process.kill)
+    watchdog.start()
+    try:
+        for said in iter(process.stderr.readline, ""):
             if text in said:
                 return said
+    finally:
+        watchdog.cancel()
     raise AssertionError(f"it never said {text!r}")
 
 

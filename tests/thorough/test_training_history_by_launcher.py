@@ -9,6 +9,7 @@ LAUNCHERS = ("horovod", "each")
 
 
 def test_a_job_whose_head_is_off_is_read_and_stopped_elsewhere(training: LabCluster) -> None:
+    training.up()  # the last of the other tests took the cluster down
     job = train_detached(training, "code/gate.py", "--", "headless")
     await_ranks(training, "gate.py headless")
     head, other = training.hosts
