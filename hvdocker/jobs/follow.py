@@ -21,6 +21,7 @@ from hvdocker.jobs.orphan_ranks import OrphanRanks, interrupted_error
 from hvdocker.jobs.outcome import JobEnd
 from hvdocker.jobs.secrets.plan import CLEAN_EXIT_CODES
 from hvdocker.protocol.output import Line
+from hvdocker.protocol.record import JobRecord
 from hvdocker.transport.session import Session
 
 if TYPE_CHECKING:
@@ -71,7 +72,8 @@ class JobFollower:
             restarts = end.record.restarts if end.record else 0
             raise head_was_down(self.job.placement.head, self.job.resilience.first_restart + restarts)
         self.clean_up(end)
-        self._with_reconnect(reconnect, self._save_log)
+        # Each read of a file in a container that has ended takes the engine a twentieth of a second.
+        self._with_reconnect(reconnect, partial(self._save_log, record=end.record))
         self._find_last_lines(end)
         return end
 
@@ -131,12 +133,12 @@ class JobFollower:
         except HostUnreachable as error:
             return work(reconnect(error))
 
-    def _save_log(self, link: HostLink) -> None:
-        """Save the job's output on the controller. If it cannot be read or written, send only a note, because this does
-        not change how the job ended. An HvdockerError with an exit code other than the general one, such as
-        HostUnreachable, is raised."""
+    def _save_log(self, link: HostLink, record: JobRecord | None = None) -> None:
+        """Save the job's output on the controller. `record` is the job's record if it was read already. If it cannot be
+        read or written, send only a note, because this does not change how the job ended. An HvdockerError with an exit
+        code other than the general one, such as HostUnreachable, is raised."""
         try:
-            saved = save_log(self.located, self.job.job, link, self._container)
+            saved = save_log(self.located, self.job.job, link, self._container, record)
         except (OSError, HvdockerError) as error:
             if isinstance(error, HvdockerError) and error.exit_code != HvdockerError.exit_code:
                 raise

@@ -30,10 +30,11 @@ class SavedLog:
     missing: str = ""
 
 
-def save_log(located: Located, job: str, link: HostLink, container: str) -> SavedLog:
+def save_log(located: Located, job: str, link: HostLink, container: str, record: JobRecord | None = None) -> SavedLog:
     """Write the job's output to .hvdocker/jobs/<job>/logs/output.log on the controller, and a description of its master
-    (`container`) to .hvdocker/jobs/<job>/master.json. Existing files are replaced."""
-    saved = write_log(link, container, located.jobs / job)
+    (`container`) to .hvdocker/jobs/<job>/master.json. Existing files are replaced. `record` is the job's record if the
+    caller has read it; otherwise it is read here."""
+    saved = write_log(link, container, located.jobs / job, record=record)
     save_master_state(located, job, saved.inspected)
     return saved
 
@@ -46,9 +47,12 @@ def save_master_state(located: Located, job: str, inspected: Mapping[str, Any]) 
     write_master_file(located, job, master_facts(inspected))
 
 
-def write_log(link: HostLink, container: str, folder: Path, name: str = LOG_FILE) -> SavedLog:
+def write_log(
+    link: HostLink, container: str, folder: Path, name: str = LOG_FILE, record: JobRecord | None = None
+) -> SavedLog:
     """Write the log of a master `container` to the file logs/`name` below `folder`. An existing file is replaced only
-    when the whole log was read. If the beginning of the log is gone, the first line of the file says so."""
+    when the whole log was read. If the beginning of the log is gone, the first line of the file says so. `record` is
+    the job's record; None means that it is read here."""
     from hvdocker.engine.container_errors import translating_container_errors
 
     path = folder / "logs" / name
@@ -58,7 +62,7 @@ def write_log(link: HostLink, container: str, folder: Path, name: str = LOG_FILE
         lines = _write_lines(link, container, draft)
         # The SDK ends a stream silently when the link breaks: this call raises if the link is dead.
         inspected: Mapping[str, Any] = link.engine().inspect_container(container)
-        missing = missing_beginning(link, container, lines)
+        missing = missing_beginning(link, container, lines, record)
     if missing:
         _put_first(draft, f"hvdocker: {missing}\n")
     draft.replace(path)
@@ -78,18 +82,14 @@ def _write_lines(link: HostLink, container: str, path: Path) -> int:
     return lines
 
 
-def missing_beginning(link: HostLink, container: str, lines: int) -> str:
+def missing_beginning(link: HostLink, container: str, lines: int, record: JobRecord | None = None) -> str:
     """Return a text that says which part of the output is missing from the log of the master `container`, which has
-    `lines` lines. Empty if none is, or if that is unknown because there is no record.
+    `lines` lines. Empty if none is, or if that is unknown because there is no record. `record` is the job's record;
+    None means that it is read here.
 
     The supervisor counts in record.json the lines that came from the launcher. It does not count its own lines, which
     are few."""
-    from hvdocker.engine import archive
-    from hvdocker.engine.container_errors import translating_container_errors
-
-    with translating_container_errors(link, container, "reading the job's record"):
-        text = archive.read_text(link.engine(), container, f"{names.CONTAINER_FOLDER}/record.json")
-    record = JobRecord.read(text) if text else None
+    record = record or _read_record(link, container)
     gone = record.output_lines - lines if record else 0
     if gone <= 0:
         return ""
@@ -97,6 +97,15 @@ def missing_beginning(link: HostLink, container: str, lines: int) -> str:
         f"the first {gone} lines of the output are missing: the engine keeps only its last 150 MB; "
         "what each rank printed last is in rank-N.log"
     )
+
+
+def _read_record(link: HostLink, container: str) -> JobRecord | None:
+    from hvdocker.engine import archive
+    from hvdocker.engine.container_errors import translating_container_errors
+
+    with translating_container_errors(link, container, "reading the job's record"):
+        text = archive.read_text(link.engine(), container, f"{names.CONTAINER_FOLDER}/record.json")
+    return JobRecord.read(text) if text else None
 
 
 def _put_first(path: Path, line: str) -> None:

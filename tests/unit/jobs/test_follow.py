@@ -86,11 +86,11 @@ def press() -> None:
     raise KeyboardInterrupt
 
 
-def ctrl_c(
-    folder: Path, head: Head, others: Mapping[str, WorkerLink], stopping: Callable[[], None] = lambda: None
-) -> HvdockerError:
+def follower(
+    folder: Path, head: LogEngine, others: Mapping[str, WorkerLink], stopping: Callable[[], None] = lambda: None
+) -> JobFollower:
     located = Located(inventory("hosts: [a, b]"), folder / "inventory.yaml")
-    watching = JobFollower(
+    return JobFollower(
         Env(cwd=folder),
         located,
         Session({"a": LogLink("a", logged=head), **others}, {}),
@@ -101,7 +101,36 @@ def ctrl_c(
         stopping=stopping,
         clean_up=lambda end: None,
     )
-    return watching.stop_on_ctrl_c()
+
+
+def ctrl_c(
+    folder: Path, head: Head, others: Mapping[str, WorkerLink], stopping: Callable[[], None] = lambda: None
+) -> HvdockerError:
+    return follower(folder, head, others, stopping).stop_on_ctrl_c()
+
+
+@dataclass
+class Ended(LogEngine):
+    """A job that has succeeded. `reads` are the files that were read from its container."""
+
+    reads: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        record = {"job": JOB.job, "state": "succeeded", "started": 1.0, "output_lines": 7}
+        self.files["/run/hvdocker/record.json"] = json.dumps(record).encode()
+
+    def get_archive(self, container: str, path: str) -> Any:
+        self.reads.append(path)
+        return super().get_archive(container, path)
+
+
+def test_a_job_that_has_ended_is_asked_for_its_record_once(tmp_path: Path) -> None:
+    head = Ended(log=[(1, b"the last line\n")])
+    end = follower(tmp_path, head, {"b": WorkerLink("b")}).follow_to_end()
+    assert end.state == "succeeded"
+    assert head.reads == ["/run/hvdocker/record.json"]
+    (saved,) = tmp_path.glob(".hvdocker/jobs/train-abcd/logs/output.log")
+    assert saved.read_text().startswith("hvdocker: the first 6 lines of the output are missing")
 
 
 def test_once_leaves_ranks_elsewhere_to_the_supervisor(tmp_path: Path) -> None:
