@@ -1,5 +1,5 @@
 """Runs the benchmarks and prints one table. `make bench ROWS=up,sync` selects benchmarks by key prefix, ROWS=quick
-those that take less than five minutes together. KEEP=1 keeps the results in the repository: later runs print the
+those that take the least time. KEEP=1 keeps the results in the repository: later runs print the
 change against them."""
 
 import os

@@ -10,7 +10,7 @@ from bench.testbed import Testbed
 # Six is the smallest number of rounds whose interval can decide a row: see `bench.measure.interval`.
 LEAST_ROUNDS = 6
 MOST_ROUNDS = 20
-# The word of `ROWS` for the benchmarks that take less than five minutes together.
+# The word of `ROWS` for the benchmarks that take the least time.
 QUICK = "quick"
 
 Verdict = Literal["met", "missed", "undecided"]
