@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import shlex
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -12,12 +13,25 @@ from hvdocker.plan.apply import Context
 from hvdocker.shell import host_folders
 from hvdocker.transport.link import run_or_raise
 
+# The pauses before each new attempt to remove a container whose files were in use.
+BUSY_PAUSES_S = (0.2, 0.5, 1.0, 2.0)
+
 
 def _remove_container(step: steps.RemoveContainer, context: Context) -> None:
-    from docker.errors import NotFound
+    from docker.errors import APIError, NotFound
 
+    engine = context.engine(step.host)
     with contextlib.suppress(NotFound):
-        context.engine(step.host).remove_container(step.id, force=True, v=True)
+        for pause_s in BUSY_PAUSES_S:
+            try:
+                return engine.remove_container(step.id, force=True, v=True)
+            except APIError as error:
+                # A copy out of the container mounts its files, for example for an `attach` that reads how the job
+                # ended. A removal at that moment fails, and the container stays in the state `dead`.
+                if "failed to remove root filesystem" not in str(error.explanation):
+                    raise
+            time.sleep(pause_s)
+        engine.remove_container(step.id, force=True, v=True)
 
 
 def _remove_tree(step: steps.RemoveTree, context: Context) -> None:
