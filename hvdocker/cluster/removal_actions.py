@@ -24,7 +24,8 @@ def _remove_container(step: steps.RemoveContainer, context: Context) -> None:
     with contextlib.suppress(NotFound):
         for pause_s in BUSY_PAUSES_S:
             try:
-                return engine.remove_container(step.id, force=True, v=True)
+                engine.remove_container(step.id, force=True, v=True)
+                return
             except APIError as error:
                 # A copy out of the container mounts its files, for example for an `attach` that reads how the job
                 # ended. A removal at that moment fails, and the container stays in the state `dead`.
