@@ -12,7 +12,7 @@ from typing import Any
 
 from hvdocker import names
 from hvdocker.cluster import steps
-from hvdocker.cluster.containers.files import trust_files, worker_files
+from hvdocker.cluster.containers.files import PASSWD_COPY, trust_files, worker_files
 from hvdocker.cluster.containers.ssh_files import SSH_FOLDER
 from hvdocker.engine import archive
 from hvdocker.engine.container_commands import check_mesh, check_sshd
@@ -115,7 +115,9 @@ def _create_worker(step: steps.CreateWorker, context: Context) -> None:
         step.port,
         spec.uid,
     )
-    archive.put_initial_files(engine, made, wanted, spec.uid, spec.gid, _image_passwd(context, step.host, spec, made))
+    passwd = _image_passwd(context, step.host, spec, made)
+    wanted.append(FileSpec(PASSWD_COPY, passwd))
+    archive.put_initial_files(engine, made, wanted, spec.uid, spec.gid, passwd)
 
 
 def _image_passwd(context: Context, host: str, spec: ContainerSpec, container: str) -> str:

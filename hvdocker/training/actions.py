@@ -6,7 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from hvdocker.cluster.containers.files import MASTER_SSH_FILES, container_folders
+from hvdocker.cluster.containers.files import MASTER_SSH_FILES, PASSWD_COPY, container_folders
 from hvdocker.cluster.containers.ssh_files import SSH_FOLDER
 from hvdocker.cluster.worker_actions import create_container
 from hvdocker.engine import archive
@@ -39,16 +39,19 @@ def _create_master(step: CreateMaster, context: Context) -> None:
 
     The controller need not have the client key, so that `train` can run on any machine that reaches the hosts."""
     engine, spec = context.engine(step.host), step.spec
-    with ThreadPoolExecutor(max_workers=2) as beside:
-        keys_there = beside.submit(archive.read_texts, engine, step.worker, SSH_FOLDER)
-        passwd = beside.submit(archive.read_text, engine, step.worker, "/etc/passwd")
+    with ThreadPoolExecutor(max_workers=1) as beside:
+        reading = beside.submit(archive.read_texts, engine, step.worker, SSH_FOLDER)
         made = create_container(context, step.host, spec, {})
-    found = keys_there.result()
+    found = reading.result()
     missing = [path for path in MASTER_SSH_FILES if path not in found]
     if missing:
         raise HvdockerError(f"its worker lacks {', '.join(missing)}", fix="hvdocker down, then up again")
     taken = [FileSpec(path, found[path]) for path in MASTER_SSH_FILES]
-    archive.put_initial_files(engine, made, [*container_folders(), *taken], spec.uid, spec.gid, passwd.result() or "")
+    passwd = found.get(PASSWD_COPY)
+    if passwd is None:
+        # The worker was created by an earlier version, or by the script of `up --script`.
+        passwd = archive.read_text(engine, step.worker, "/etc/passwd") or ""
+    archive.put_initial_files(engine, made, [*container_folders(), *taken], spec.uid, spec.gid, passwd)
 
 
 ACTIONS: dict[type[Any], Callable[[Any, Context], None]] = {

@@ -69,5 +69,8 @@ def worker_files(
     ]
 
 
+# The image's /etc/passwd. A job's master needs it, and gets it with the SSH files: each archive that the engine packs
+# takes it a moment.
+PASSWD_COPY = "ssh/passwd"
 # The files that a master gets from the worker of its head.
 MASTER_SSH_FILES = ("ssh/config", "ssh/known_hosts", "ssh/id_ed25519")
