@@ -85,9 +85,12 @@ def is_private_group(uid: int, gid: int) -> bool:
 def _wait_or_kill(process: subprocess.Popen[bytes]) -> None:
     try:
         process.wait(_GRACE_S)
-    except subprocess.TimeoutExpired:
+    except BaseException as reason:
+        # A second Ctrl-C ends the wait too.
         process.kill()
         process.wait()
+        if not isinstance(reason, subprocess.TimeoutExpired):
+            raise
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,7 @@ def attach(env: Env, located: Located, wanted: str | None, viewer: AttachViewer)
     with connected(env, located, must_all=False) as session:
         found = find_job(env, located, observe_jobs(located, session), wanted, prefers_running=True)
         if found.master is None:
-            return _report_from_local_copy(found)
+            return _report_from_local_copy(located.flag, found)
         if not found.master.is_living:
             end = _end(found)
             return AttachReport(found.job, found.placement, end, _last_lines_of_failed_rank(found, end), found.ranks)
@@ -156,8 +156,9 @@ def _last_lines_of_failed_rank(found: FoundJob, end: JobEnd) -> dict[int, tuple[
     return {first.rank: tuple(line.text for line in said.lines if line.text.strip())}
 
 
-def _report_from_local_copy(found: FoundJob) -> AttachReport:
+def _report_from_local_copy(flag: str, found: FoundJob) -> AttachReport:
     """Report how a job ended from its files on the controller, because no reachable host has its master.
+    `flag` is the flag that names the inventory, for commands in messages.
 
     Raises HvdockerError if a host is unreachable, because the job may still run there, or if the files do not say how
     the job ended."""
@@ -166,7 +167,7 @@ def _report_from_local_copy(found: FoundJob) -> AttachReport:
     if past is None or past.exit_code is None:
         raise HvdockerError(
             f"how {found.job} ended is not known: its container is gone",
-            fix=f"what is left of its output: hvdocker logs {found.job}",
+            fix=f"what is left of its output: hvdocker logs {found.job}{flag}",
         )
     end = _raise_if_head_was_down(JobEnd(past.record, past.exit_code), next(iter(found.placement.hosts), "of the job"))
     first = past.record.first_failure if past.record else None

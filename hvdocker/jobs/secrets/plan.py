@@ -122,6 +122,8 @@ def steps_for_ended_jobs(placed: Mapping[str, HostPlan], state: ClusterState) ->
 
     Secrets are left in containers if the head died, or if a host was unreachable when the job ended. A job that is
     paused or about to be restarted has not ended."""
+    # After the loss of a head, a job may have a new master beside the old one, under the same name.
+    living = {master.job for master in state.masters() if master.is_living}
     ended = [master for master in state.masters() if master.secrets and not master.is_living]
     emptied: list[Step] = [
         OverwriteSecrets(state.host_of(master), master.name, master.job, master.secrets)
@@ -131,6 +133,6 @@ def steps_for_ended_jobs(placed: Mapping[str, HostPlan], state: ClusterState) ->
     jobs: dict[str, list[str]] = {}
     for master in ended:
         for host in state.placement_of(master).hosts:
-            if host != master.host and host in placed:
+            if host != master.host and host in placed and master.job not in living:
                 jobs.setdefault(host, []).append(master.job)
     return [*emptied, *(RemoveSecrets(n, placed[n].worker_name, tuple(some)) for n, some in jobs.items())]

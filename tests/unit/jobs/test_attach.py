@@ -76,7 +76,7 @@ def home(tmp_path: Path, record: object) -> LocalJob:
 
 
 def test_of_a_job_that_was_taken_down_what_came_home_tells(tmp_path: Path) -> None:
-    report = _report_from_local_copy(FoundJob(JOB, JobsSeen(STATE, {}), None, home(tmp_path, RECORD)))
+    report = _report_from_local_copy(" -i x.yaml", FoundJob(JOB, JobsSeen(STATE, {}), None, home(tmp_path, RECORD)))
     with pytest.raises(JobFailed, match="rank 1 failed with exit code 3") as caught:
         raise_unless_succeeded(EndedJob(report.job, report.placement, report.end, report.last_lines))
     assert caught.value.lines == ("oh no",)
@@ -84,11 +84,12 @@ def test_of_a_job_that_was_taken_down_what_came_home_tells(tmp_path: Path) -> No
 
 def test_a_job_whose_end_nobody_saw(tmp_path: Path) -> None:
     at_home = home(tmp_path, {"state": "running", "started": 1.0})
-    with pytest.raises(HvdockerError, match="how train-abcd ended is not known"):
-        _report_from_local_copy(FoundJob(JOB, JobsSeen(STATE, {}), None, at_home))
+    with pytest.raises(HvdockerError, match="how train-abcd ended is not known") as caught:
+        _report_from_local_copy(" -i x.yaml", FoundJob(JOB, JobsSeen(STATE, {}), None, at_home))
+    assert str(caught.value.fix).endswith("hvdocker logs train-abcd -i x.yaml")
     away: dict[str, HvdockerError] = {"b": HostUnreachable("refused", host="b")}
     with pytest.raises(HostUnreachable):
-        _report_from_local_copy(FoundJob(JOB, JobsSeen(STATE, {}, away), None, at_home))
+        _report_from_local_copy(" -i x.yaml", FoundJob(JOB, JobsSeen(STATE, {}, away), None, at_home))
 
 
 class CutOff(LogEngine):
@@ -176,4 +177,4 @@ def test_so_it_is_of_a_job_that_has_ended_before(link: LogLink, tmp_path: Path) 
     texts = JobTexts(record='{"state": "running", "started": 1.0}', master='{"exit_code": 255}')
     at_home = LocalJob(read_past_job(JOB, texts), tmp_path)
     with pytest.raises(HeadLost, match="the head of the job went down"):
-        _report_from_local_copy(FoundJob(JOB, JobsSeen(STATE, {}), None, at_home))
+        _report_from_local_copy(" -i x.yaml", FoundJob(JOB, JobsSeen(STATE, {}), None, at_home))

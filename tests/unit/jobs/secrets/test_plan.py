@@ -104,6 +104,15 @@ def test_what_ended_jobs_may_have_left() -> None:
     ]
 
 
+def test_a_head_that_is_back_does_not_take_the_secrets_of_the_job_that_goes_on_elsewhere() -> None:
+    old = replace(ended("again-hhhh", '{"a":1,"b":1}', 137), id="old")
+    new = ended("again-hhhh", '{"b":1,"c":1}', None, "running")
+    state = state_of(host_seen("a", containers=(old,)), host_seen("b", containers=(new,)), host_seen("c"))
+    assert steps_for_ended_jobs(host_plans(LAB, state), state) == [
+        OverwriteSecrets("a", "hvdocker-lab-again-hhhh", "again-hhhh", ("TOKEN", "CERT"))
+    ]
+
+
 def test_what_a_job_leaves_whose_head_is_gone() -> None:
     """A host that joined since may have them too."""
     left = state_of(host_with_worker(LAB, "b"), host_with_worker(LAB, "c"))
