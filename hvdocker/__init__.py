@@ -9,8 +9,8 @@ prints its result. Python code can call the file of a verb directly, because tha
 rich.
 
 A verb that changes hosts goes through these steps: read the inventory (`inventory/`), connect (`transport/`), read
-the state of the hosts (`observe/`), make a plan (`plan/` and the `plan.py` of a subject), execute the plan, and
-report.
+the state of the hosts (`observe/`), make a plan (`plan/`, and `plan.py` or the folder `plan/` of a subject), execute
+the plan, and report.
 
 The files in this folder are plain values that every package may import (`errors`, `names`, `units`, `secret`,
 `events`), the surroundings of a verb, which tests can replace (`env`), and the location of data files (`assets`).

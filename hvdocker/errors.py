@@ -35,7 +35,7 @@ class HvdockerError(Exception):
 
     `what` says what failed. `host` is the host on which it failed, None if it concerns no single host. `command` can
     be pasted into a shell to see the failure. `lines` are the evidence, such as the last lines of output. `fix` says
-    what to do next. `exit_code` is that of hvdocker; subclasses have their own."""
+    what to do next. `exit_code` is that of hvdocker; most subclasses have their own."""
 
     exit_code: int = ExitCode.ERROR
 
@@ -71,7 +71,8 @@ class UsageProblem(HvdockerError):
 
 
 class NoCluster(HvdockerError):
-    """The user named no inventory, and neither a `.hvdocker/` folder nor an inventory.yaml was found."""
+    """The user named no inventory, and none was found: no .hvdocker/current.json in the current folder or above, and no
+    inventory.yaml or inventory.yml in the current folder."""
 
 
 class InventoryError(UsageProblem):
@@ -96,8 +97,8 @@ class HostUnfit(HvdockerError):
 class HostUnreachable(HvdockerError):
     """A host cannot be reached, or the connection to it was lost.
 
-    `stage` is the phase of connecting that failed: `resolves` (name lookup), `answers` (TCP port), `hostkey` or
-    `login`. It is empty if the phase is unknown."""
+    `stage` is the phase of connecting that failed: `resolves` (name lookup), `answers` (TCP connection and SSH
+    handshake), `hostkey` or `login`. It is empty if the phase is unknown."""
 
     exit_code = ExitCode.UNREACHABLE
     stage = ""

@@ -119,8 +119,9 @@ def cluster_name_problem(name: str) -> str | None:
 def as_cluster_name(text: str) -> str:
     """Turn any text, such as the name of a folder, into a valid cluster name.
 
-    Characters that are not allowed become `-`. If a text in another script leaves no Latin letter, the name gets a
-    digest of the text (`cluster-1a2b3c4d`), so that two such folders get different names."""
+    Runs of characters that are not allowed become `-`, and a long name is cut. If a text in another script leaves no
+    Latin letter, the name gets a digest of the text (`cluster-1a2b3c4d`), so that two such folders get different
+    names."""
     name = re.sub(r"[^a-z0-9_.-]+", "-", text.lower()).strip("-_.")[:63]
     if text.isascii() or re.search("[a-z]", name):
         return name or "cluster"
@@ -182,8 +183,8 @@ def network_name(cluster: str) -> str:
 
 def image_tag(name: str) -> str:
     """Return the tag of an image that the user named: `torch` and `doc-hvd:torch` are `doc-hvd:torch`, `tensorflow-cpu`
-    is `doc-hvd:cpu`. Other names are returned unchanged, so an image of the user's that has the name of one of ours is
-    meant by its name with a tag (`torch:latest`)."""
+    is `doc-hvd:cpu`. Other names are returned unchanged. So a user whose own image has one of these short names has to
+    name it with a tag (`torch:latest`)."""
     return SHORT_IMAGE_NAMES.get(name.removeprefix("doc-hvd:"), name)
 
 
@@ -221,8 +222,8 @@ def _base32(entropy: bytes) -> str:
 
 
 def is_safe_file_name(name: str) -> bool:
-    """Whether a name is safe as the name of a folder on the controller: it has no slash, no control character and no
-    leading dot. Names of jobs have to be checked because they come from hosts."""
+    """Whether a name is safe as the name of a folder on the controller: it has 1 to 201 characters, no slash, no
+    control character and no leading dot. Names of jobs have to be checked because they come from hosts."""
     return bool(_SAFE_FILE_NAME.fullmatch(name))
 
 

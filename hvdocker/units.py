@@ -27,8 +27,8 @@ def parse_bytes(text: str) -> int | None:
 
 
 def lacks_unit(text: str) -> bool:
-    """Return whether the text is a size below 1 MiB without a unit, such as `16` or `16.5`. Nobody means so few bytes:
-    the unit was forgotten."""
+    """Return whether the text is a size above 0 and below 1 MiB without a unit, such as `16`. Nobody means so few
+    bytes: the unit was forgotten."""
     found = re.fullmatch(r"[ ]*([0-9]{1,18}(?:\.[0-9]{1,18})?)[ ]*", text)
     return found is not None and 0 < float(found[1]) < MIB
 

@@ -44,7 +44,7 @@ def plan_printer(progress: Progress, is_wanted: bool) -> Callable[[Plan], None]:
 
 def hooks_for_verb(env: Env, progress: Progress, located: Located, verb: str, is_skipped: bool) -> Hooks:
     """Return the user's hooks (programs in .hvdocker/hooks/) for the verb, such as `up`. Their output goes to stderr
-    line by line. With `is_skipped` (the flag `--skip-hooks`) none of them is run."""
+    line by line. With `is_skipped` (the flag `--skip-hooks`, or a dry run) none of them is run."""
     from hvdocker.hooks.hooks import Hooks
 
     return Hooks(env, located, verb, is_skipped, progress.print_hook_line)

@@ -1,4 +1,4 @@
-"""Fetches what jobs wrote to the controller, before `down` or `gc` removes a cluster.
+"""Fetches to the controller what jobs wrote on the hosts, before `down`, `run` or `gc` removes a cluster.
 
 That is the outputs, the logs, and the files that jobs wrote into the code folders of the hosts."""
 
@@ -33,11 +33,11 @@ MOST_CODE_BYTES = 5 * GIB
 
 @dataclass
 class HomeFetch:
-    """Fetches the files of a cluster's jobs into .hvdocker/jobs/.
+    """Fetches the files of a cluster's jobs into .hvdocker/jobs/, and files of no job into .hvdocker/no-job/.
 
     `located` has the inventory and the .hvdocker folder, `session` the links to the hosts. `state` is the observed
-    cluster. `fetched` collects the results by job. Files in the code folders that belong to no job are under the
-    empty name."""
+    cluster. `fetched` collects the results by job. The result for files in the code folders that belong to no job has
+    the empty name."""
 
     env: Env
     located: Located
@@ -59,8 +59,8 @@ class HomeFetch:
 
         The folders are listed and fetched up to three times, until a listing shows no file that is new or has changed.
         This also fetches a file that a process was still writing during an earlier fetch. Raises HvdockerError if the
-        files that were unfetched at the start are larger than MOST_CODE_BYTES, or if files still change after the third
-        fetch."""
+        files that were unfetched at the start are larger than MOST_CODE_BYTES, if a file could not be read, or if files
+        still change after the third fetch."""
         if self._excess_bytes:
             raise self._too_large()
         for _ in range(3):
@@ -129,8 +129,8 @@ class HomeFetch:
     def _too_large(self) -> HvdockerError:
         """Return the error for files in the code folders that together are larger than MOST_CODE_BYTES.
 
-        Its fix suggests `hvdocker fetch` for files of jobs. No verb fetches files that belong to no job, so for these
-        it has a command with which the user can copy them."""
+        Its fix suggests `hvdocker fetch` for files of jobs. That verb does not fetch files that belong to no job, so
+        for these the fix has a command with which the user can copy them."""
         from hvdocker.jobs.results.code_files import NO_JOB
 
         jobs = unfetched_code(self.located, self._code)

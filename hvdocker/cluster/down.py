@@ -95,9 +95,9 @@ def down(
 ) -> DownReport:
     """Take the cluster down. Raises HostErrors at the end if some hosts could not be reached or cleaned.
 
-    `show` is called with the plan. `agreed` is called before anything is locked or removed, if the plan is not empty
-    and the user has agreed to end the running jobs. A dry run only shows the plan. If jobs run, raises HvdockerError if
-    the user refuses to end them, UsageProblem if the user cannot be asked."""
+    `show` is called with the plan. `agreed` is called before anything is locked or removed, unless the plan is empty. A
+    dry run only shows the plan. If jobs run, the user is asked first (unless `options.is_sure`): raises HvdockerError
+    if the user refuses to end them, UsageProblem if the user cannot be asked."""
     with connected(env, located, options.accept_new_host_keys, must_all=False) as session:
         seen = observe_and_plan(env, located, session.links, options, tuple(session.failed.values()))
         if not seen.unreachable:
@@ -135,7 +135,7 @@ def observe_and_plan(
 
     Raises HvdockerError if another user owns the cluster, unless `options.is_forced`. Raises UsageProblem if the
     cluster has outputs in folders that were not observed, unless `options.discards`. Hosts that cannot be observed
-    become errors in the result."""
+    become errors in the result, unless the observed workers have all slots of the cluster (`is_complete`)."""
     from hvdocker.observe.hosts import cluster_state, observe_hosts
 
     inventory = located.inventory

@@ -35,8 +35,8 @@ class ExecReport:
 
     @property
     def code(self) -> int:
-        """The exit code of the command if one host was asked. With several hosts it is always 0: `complain` reports
-        the failures."""
+        """The exit code of the command if one host was asked, 0 if it did not run there. With several hosts it is
+        always 0. `complain` reports what failed."""
         return self.codes.get(self.asked_hosts[0], 0) if len(self.asked_hosts) == 1 else 0
 
     def complain(self) -> None:

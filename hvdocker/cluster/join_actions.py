@@ -22,7 +22,7 @@ def _join_job(step: steps.JoinJob, context: Context) -> None:
     """Copy code, secrets and capsule of the job from the head to the host, then write the host's job.json.
 
     The code is copied from the head, because the code on the controller may have changed since the job started. The
-    data passes through the controller, because hosts need to reach each other only on the worker port."""
+    data passes through the controller, because a host need not be able to log in to another host."""
     folder = step.job_folder
     make_folders(context, step.host, folder, (folder, f"{folder}/out", f"{folder}/logs"), step.is_shared)
     _copy_code(step, context)

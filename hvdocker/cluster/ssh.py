@@ -1,7 +1,7 @@
 """The verb ssh: builds the command line that opens a shell in the worker on a host, or on the host itself.
 
-The hvdocker process is then replaced by that command, mostly OpenSSH's client, which handles terminals. This is
-the only verb that needs the docker program on a host."""
+The hvdocker process is then replaced by that command, mostly OpenSSH's client, which handles terminals. If the engine's
+socket can be used directly, this is the only verb that needs the docker program on a host."""
 
 from __future__ import annotations
 

@@ -26,9 +26,9 @@ from hvdocker.transport.session import connected
 class HostStatus:
     """A host in the status. `host` is the name or address in the inventory by which the host is reached.
 
-    `worker` is None if the host has none. `seen` is None if the host could not be observed. `error` says why, or that
-    the host no longer has the address of its worker. `is_left_out`: the cluster was made for some slots only, and none
-    of them is on this host."""
+    `seen` is None if the host could not be observed. `worker` is None then too, or if the host has none. `error` says
+    why it could not be observed, or that it no longer has the address of its worker. `is_left_out`: the cluster was
+    made for some slots only, and none of them is on this host."""
 
     name: str
     host: str
@@ -70,7 +70,7 @@ class StatusReport:
 
     @property
     def is_up(self) -> bool:
-        """Whether every host that belongs to the cluster has a running worker."""
+        """Whether no host has an error, and every host that is not left out has a running worker."""
         return all(host.state in ("running", "left out") for host in self.hosts)
 
     def as_json(self) -> Mapping[str, object]:

@@ -37,7 +37,7 @@ class UnreachableHost:
         return self.member.name
 
     def job_host_in(self, job: str) -> JobHost:
-        """Return the entry of this host in the host list of the job, which must be a key of `slots`."""
+        """Return the entry of this host in the host list of the job. `job` must be a key of `slots`."""
         return JobHost(self.name, self.member.address, self.slots[job])
 
     def merged_with(self, other: UnreachableHost | None) -> UnreachableHost:
@@ -77,6 +77,7 @@ def _members(config: str) -> Iterator[ClusterMember]:
 
 
 def _pinned(known_hosts: str) -> Iterator[tuple[str, str]]:
-    """Yield the address and the public host key of every line of `known_hosts`, the text of a known_hosts file."""
+    """Yield the address and the public host key of every well-formed line of `known_hosts`, the text of a known_hosts
+    file."""
     for found in _PINNED.finditer(known_hosts):
         yield found[1] or found[2], found[3]

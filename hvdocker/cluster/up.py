@@ -91,7 +91,7 @@ class UpReport:
 
     @property
     def ranks(self) -> int:
-        """The most ranks that one job can have: the number of GPUs, or of slots if there are no GPUs."""
+        """The number of ranks of a job that gets all GPUs, or all slots if there are no GPUs."""
         return sum(len(place.devices) for place in self.host_plans.values()) or self.slots
 
 
@@ -220,9 +220,9 @@ def _explain(env: Env, located: Located, options: UpOptions, state: ClusterState
 def _observe_usable_hosts(env: Env, inventory: Inventory, session: Session, options: UpOptions) -> ClusterState:
     """Return the state of the hosts for a request for some slots, without hosts that cannot be used.
 
-    Raises HvdockerError if the request names a host that cannot be used, or if no host is left. Also raises it if
-    workers exist but do not have all slots of their cluster (unless forced): its other workers, and perhaps a running
-    job, may be on the hosts that cannot be used."""
+    Raises HvdockerError if the request names a host that cannot be used, or if no host is left. Also raises it if some
+    hosts cannot be used and workers exist that are not known to be all of their cluster (`is_complete`), unless forced:
+    its other workers, and perhaps a running job, may be on these hosts."""
     from hvdocker.observe.hosts import partial_state
 
     state, unfit = partial_state(inventory, session.links)

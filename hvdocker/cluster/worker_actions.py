@@ -68,7 +68,7 @@ def _make_folders(step: steps.MakeFolders, context: Context) -> None:
 def make_folders(context: Context, host: str, root: str, paths: tuple[str, ...], is_shared: bool) -> None:
     """Create the folders `paths` in `root` on a host. With `is_shared` they are open to all users, otherwise private.
 
-    If `root` is new, the step that removes it is recorded in the context, for the rollback of a plan that fails."""
+    If `root` is new, a function that removes it is recorded in the context, for the rollback of a plan that fails."""
     link = context.link(host)
     result = link.run(host_folders.make_folders(root, paths, is_shared))
     highest = host_folders.highest_new_folder(result.text)
@@ -92,7 +92,7 @@ def _make_network(step: steps.MakeNetwork, context: Context) -> None:
 def create_container(context: Context, host: str, spec: ContainerSpec, extra_labels: Mapping[str, str]) -> str:
     """Create a container without starting it, and return its id. `extra_labels` are added to the labels of `spec`.
 
-    The step that removes it is recorded in the context, for the rollback of a plan that fails."""
+    A function that removes it is recorded in the context, for the rollback of a plan that fails."""
     engine = context.engine(host)
     body = create_body(spec, extra_labels)
     made: str = engine.create_container_from_config(body, spec.name)["Id"]

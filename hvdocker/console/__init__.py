@@ -2,7 +2,7 @@
 
 style.py makes the two consoles: results go to stdout, everything else to stderr. Both remove control sequences from
 all text (sanitize.py). progress.py listens to the events of a verb while the verb works. When the verb returns, cli/
-passes its report to a file in views/, or prints a sentence of messages.py. errors.py formats every error.
-messages.py and sanitize.py are pure.
+passes its report to a file in views/, or prints a sentence of messages.py. errors.py formats the error that
+ends a verb. messages.py and sanitize.py are pure.
 
 To show a new table, add a file to views/. A new event is shown by progress.py without a change."""

@@ -1,4 +1,6 @@
-"""The only place that formats an error: what failed, on which host, the evidence, and what to do next."""
+"""Formats the error that ends a verb: what failed, on which host, the evidence, and what to do next.
+
+Views show errors of single hosts in their tables themselves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sentences that verbs print when they have finished. Pure."""
+"""The sentences that verbs print about what they did, most of them when they have finished. Pure."""
 
 from __future__ import annotations
 

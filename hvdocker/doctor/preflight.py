@@ -20,8 +20,9 @@ def run_preflight(
 ) -> SlotRequest | None:
     """Raise HvdockerError if hosts are not fit to train. Warnings are sent as note events.
 
-    Without a `request`, all hosts must be fit. With a `request` for some slots only, unfit hosts that it does not
-    name are left out instead. Return the request with these hosts added to `exclude`, or None without a request."""
+    Without a `request`, all hosts must be fit. With a `request`, unfit hosts that it does not name are left out
+    instead, unless no usable host would be left. Return the request with these hosts added to `exclude`, or None
+    without a request."""
     report = doctor(env, located, DoctorOptions(accept_new_host_keys, is_cheap=True))
     errors = report_errors(report)
     spared = _hosts_to_leave_out(located, request, errors)

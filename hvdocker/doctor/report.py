@@ -83,7 +83,7 @@ class DoctorReport:
         return ExitCode.UNFIT if bad else ExitCode.OK
 
     def as_json(self) -> Mapping[str, object]:
-        """Return what `doctor --json` prints: the fields of the report, and under `mark` its worst mark."""
+        """Return what `doctor --json` prints: the findings by host and pair, and under `mark` the worst mark of all."""
         return {
             "cluster": self.cluster,
             "mark": worst_mark(finding.mark for finding in self.findings).value,

@@ -48,14 +48,15 @@ def put_secrets(engine: APIClient, container: str, job: str, values: Mapping[str
 
 def read_secrets(engine: APIClient, container: str, job: str) -> dict[str, bytes]:
     """Return the secrets of a job in a container, as `put_secrets` wrote them: values by name. Return an empty dict if
-    the secrets were removed, which happens when the job ends."""
+    the secrets were removed, which happens when the job ends. In a killed master the values may be empty instead
+    (OverwriteSecrets)."""
     files = read_files(engine, container, f"{names.SECRETS_FOLDER}/{job}")
     return {name.rpartition("/")[2]: value for name, value in files.items()}
 
 
 def read_text(engine: APIClient, container: str, path: str) -> str | None:
     """Return the text of a file in a container, which may be running or not. `path` is absolute. Return None if there
-    is no such file."""
+    is no such file or no such container."""
     return read_texts(engine, container, path).get(path.rsplit("/", 1)[1])
 
 
@@ -63,7 +64,7 @@ def read_texts(engine: APIClient, container: str, path: str) -> dict[str, str]:
     """Return the text of a file in a container, or of all files below a folder. `path` is absolute.
 
     Keys are paths relative to the parent of `path`: for `/a/ssh` a key is `ssh/config`. Return an empty dict if there
-    is no such path. Bytes that are not UTF-8 are replaced."""
+    is no such path or no such container. Bytes that are not UTF-8 are replaced."""
     found = read_files(engine, container, path)
     return {name: data.decode("utf-8", "replace") for name, data in found.items()}
 
@@ -71,7 +72,7 @@ def read_texts(engine: APIClient, container: str, path: str) -> dict[str, str]:
 def read_files(engine: APIClient, container: str, path: str) -> dict[str, bytes]:
     """Return the content of a file in a container, or of all files below a folder, as bytes. `path` is absolute. Keys
     are paths relative to the parent of `path`: for `/a/ssh` a key is `ssh/config`. Return an empty dict if there is no
-    such path."""
+    such path or no such container."""
     from docker.errors import NotFound
 
     try:

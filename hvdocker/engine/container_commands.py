@@ -27,7 +27,7 @@ for pid; do
 done
 true
 """
-# Signals all processes that have the variable; the shell that runs this script does not have it.
+# Put before _SIGNAL_SCRIPT, this passes all process ids to it. The shell that runs the script lacks the variable.
 _ALL_PROCESSES = 'cd /proc && set -- "$1" "$2" [0-9]*; cd /;'
 
 

@@ -139,8 +139,9 @@ def _device_request(devices: tuple[str, ...]) -> dict[str, Any]:
 
 
 def create_command(spec: ContainerSpec) -> Command:
-    """Return the `docker create` command that creates the same container as the API request of `create_body`. It is
-    part of the script that `--dry-run --script` prints."""
+    """Return the `docker create` command that creates the same container as the API request of `create_body` without
+    extra labels. Only the docker CLI adds the proxies of its configuration file, if it has any, to the environment. The
+    command is part of the script that `--dry-run --script` prints."""
     argv = ["docker", "create", "--name", spec.name, "--user", f"{spec.uid}:{spec.gid}", "--init"]
     for group in spec.groups:
         argv += ["--group-add", str(group)]

@@ -30,8 +30,8 @@ Show = Callable[[Plan], None]
 @dataclass(frozen=True)
 class GcOptions:
     """The flags of `gc`. `is_sure`: do not ask the user. `discards`: do not fetch outputs. `with_images`: also
-    remove images that no container uses. `is_forced`: also remove what other owners left. `lock_wait_s`: how long
-    to wait for locks."""
+    remove hvdocker's images that no container uses. `is_forced`: also remove what other owners left. `lock_wait_s`: how
+    long to wait for locks."""
 
     is_sure: bool = False
     discards: bool = False
@@ -71,7 +71,8 @@ def gc(env: Env, located: Located, options: GcOptions, show: Show = lambda plan:
     """Find what is unused, call `show` with the plan, ask the user, and remove it. A dry run only shows the plan.
 
     Hosts that cannot be reached become errors in the report. Raises HvdockerError if the user refuses, UsageProblem if
-    the user cannot be asked; then nothing is removed."""
+    the user cannot be asked; then nothing of the plan is removed. Locks and tickets of dead clients (hvdocker
+    processes) are removed without a question, except in a dry run."""
     cluster = located.inventory.cluster
     with connected(env, located, options.accept_new_host_keys, must_all=False) as session:
         clear_dead_locks(env, located, session.links, options.is_dry_run)
@@ -135,12 +136,12 @@ def _look_at_runs(
 
 
 def _confirmed(env: Env, found: _Unused, options: GcOptions) -> _Unused:
-    """Ask the user, and return what of `found` may be removed. Raises HvdockerError if the user refuses, UsageProblem
-    if the user cannot be asked.
+    """Ask the user, and return what of `found` may be removed. Raises HvdockerError if the user refuses or nothing is
+    left to remove, UsageProblem if the user cannot be asked.
 
     The user is first asked about each dead run with a job that still trains, then about the whole removal. If some
     host could not be observed, runs that still train are kept without a question. With `options.is_sure` nothing is
-    asked."""
+    asked, and the result may be empty."""
     running = {name: sight.running() for name, (_, sight) in found.runs.items() if sight.running()}
     if found.errors and running:
         # The client of such a run may be alive, with its ticket on a host that could not be observed.
@@ -202,11 +203,12 @@ def _without_duplicates(errors: tuple[HvdockerError, ...]) -> list[HvdockerError
 def _remove_run(
     env: Env, own: Located, session: Session, sight: ClusterToRemove, held: HeldLocks, report: GcReport
 ) -> None:
-    """Fetch the outputs of one dead run, then remove the run. Results and errors are added to `report`.
+    """End the jobs of one dead run, fetch their outputs (unless `sight.discards`), then remove the run. Results and
+    errors are added to `report`.
 
     `own` is the inventory with the run's cluster name, `sight` has the plan, and `held` are the locks of the hosts. If
-    the outputs cannot be fetched, nothing of this run is removed; other runs still are. Raises only Locked, if a lock
-    was lost."""
+    a job cannot be ended or its outputs cannot be fetched, nothing of this run is removed; other runs still are. Raises
+    only the error of a lock that was lost before the removal."""
     try:
         done = fetch_and_remove(env, own, session, sight, held)
     except HvdockerError as error:

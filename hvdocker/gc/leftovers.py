@@ -32,8 +32,8 @@ class HostLeftovers:
 
     `containers` are all containers of hvdocker, used or not. `live_tokens` are the tokens of clients (hvdocker
     processes) that have a live ticket on this host. `folders` are the cluster folders that a `hvdocker run` made.
-    `feeds` (folders) and `parts` (tags of incomplete images) come from image transfers, and are too old to be still in
-    use. `images` are unused; they are listed only for `gc --images`."""
+    `feeds` (folders) and `parts` (tags or ids of incomplete images) come from image transfers, and are too old to be
+    still in use. `images` are unused; they are listed only for `gc --images`."""
 
     containers: tuple[ContainerSeen, ...] = ()
     live_tokens: frozenset[str] = frozenset()

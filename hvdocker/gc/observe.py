@@ -69,9 +69,9 @@ def _unused_images(engine: APIClient) -> Iterable[UnusedImage]:
 def _own_names(image: Mapping[str, Any]) -> list[str]:
     """Return the names by which `gc` may remove an image with hvdocker's label.
 
-    These are its tags that begin like those of hvdocker, or its id if it has no tag at all. Other tags are left out,
-    because they may be a user's: an image that a user builds from an hvdocker image inherits the label. Values of
-    `image` are `Any` because they come from the engine's JSON."""
+    These are its tags that begin with one of `names.OWN_IMAGE_PREFIXES`, or its id if it has no tag at all. Other tags,
+    also those of `image build --from`, are left out, because they may be a user's: an image that a user builds from an
+    hvdocker image inherits the label. Values of `image` are `Any` because they come from the engine's JSON."""
     tags = [tag for tag in image.get("RepoTags") or () if tag != _UNTAGGED]
     ours = [tag for tag in tags if tag.startswith(names.OWN_IMAGE_PREFIXES)]
     return ours if tags else [str(image["Id"])]

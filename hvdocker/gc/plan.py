@@ -17,7 +17,7 @@ from hvdocker.plan.plan import Plan, Step, plan_of
 
 @dataclass(frozen=True)
 class DeadRun:
-    """A cluster that a `hvdocker run` made and that nothing uses any more.
+    """A cluster that a `hvdocker run` made, and whose `hvdocker run` is gone. A job may still train in it.
 
     No host that has a container or folder of the run has a live ticket of its client (its `hvdocker run`). `owners`
     are the owners that these containers and folders name, `hosts` the hosts that have them."""
@@ -81,7 +81,7 @@ def plan_other_leftovers(
 
     `cluster` is the inventory's cluster, which the plan names; the leftovers of all clusters are removed. `taken`
     are the clusters of dead runs, which are removed as a whole. Only containers of `owner` are removed; None means of
-    all owners. Files and images are not checked for their owner.
+    all owners. Images are not checked for their owner. `found` has only feeds of the SSH user.
 
     A master that was created but never started is removed: while `gc` holds the hosts' locks, no `train` can be
     about to start it. If not every host answered (`is_whole` is false), such a master stays if one of its workers

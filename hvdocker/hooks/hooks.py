@@ -156,9 +156,10 @@ class Hooks:
 
     def _variables(self, name: str, code: int | None) -> dict[str, str]:
         """Return the environment variables for the hook `name`: those of this command, and HVDOCKER_VERB,
-        HVDOCKER_CLUSTER, HVDOCKER_INVENTORY, HVDOCKER_HOSTS and HVDOCKER_HOOK (the names of the running hooks).
-        HVDOCKER_JOB and HVDOCKER_EXIT_CODE are there if known. `code` is the verb's exit code, None if there is none
-        yet. If another hook called this command, that hook's HVDOCKER_JOB and HVDOCKER_EXIT_CODE are left out."""
+        HVDOCKER_CLUSTER, HVDOCKER_INVENTORY, HVDOCKER_HOSTS (the hosts of the job; all hosts of the inventory if those
+        are not known) and HVDOCKER_HOOK (the names of the running hooks). HVDOCKER_JOB and HVDOCKER_EXIT_CODE are there
+        if known. `code` is the verb's exit code, None if there is none yet. If another hook called this command, that
+        hook's HVDOCKER_JOB and HVDOCKER_EXIT_CODE are left out."""
         inventory = self.located.inventory
         known = {"HVDOCKER_JOB": self.job, "HVDOCKER_EXIT_CODE": "" if code is None else str(code)}
         around = {each: value for each, value in self.env.environ.items() if each not in known}

@@ -34,7 +34,7 @@ class HookResult:
 def run_hook(path: Path, folder: Path, environ: Mapping[str, str], say: Callable[[bytes], None]) -> HookResult:
     """Run the hook (the file `path`) in the folder `folder` until it ends, and return how it ended. `environ` is its
     whole environment. `say` gets every line of its output. Raise OSError if the hook cannot be started. On Ctrl-C wait
-    a few seconds for the hook, then kill it and raise KeyboardInterrupt."""
+    a few seconds for the hook, kill it if it still runs, and raise KeyboardInterrupt."""
     process = subprocess.Popen(
         [str(path)], cwd=folder, env=environ, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     )

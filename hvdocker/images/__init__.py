@@ -8,7 +8,7 @@ controller, pull on hosts). `ship/` uses `fan_out/` to let hosts pass layers on 
 requirements files. `targets.py` is the table of our images. `frameworks.py` says which launchers an image can serve.
 
 Pure (no I/O): `plan.py`, `steps.py`, `requirements.py`, `targets.py`, `frameworks.py`, `check_rules.py`,
-`image_list.py`, `build/layer_commands.py`, `build/from_commands.py`, `build/labels.py`, `build/wheel_names.py`,
-`ship/resumable_parts.py`, `fan_out/capabilities.py` and `fan_out/commands.py`. To add an image target, touch
-images/doc-hvd/Dockerfile.TARGET, `names.SHORT_IMAGE_NAMES`, `targets.py` and the help in `cli/image.py`. To add a step,
-touch `steps.py`, `ACTIONS` in `actions.py` and the table in `script/script.py`."""
+`image_list.py`, `image_format.py`, `build/layer_commands.py`, `build/from_commands.py`, `build/labels.py`,
+`build/wheel_names.py`, `ship/resumable_parts.py`, `fan_out/capabilities.py` and `fan_out/commands.py`. To add an image
+target, touch images/doc-hvd/Dockerfile.TARGET, `names.SHORT_IMAGE_NAMES`, `targets.py` and the help in `cli/image.py`.
+To add a step, touch `steps.py`, `ACTIONS` in `actions.py` and the table in `script/script.py`."""

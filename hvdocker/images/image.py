@@ -52,9 +52,9 @@ class BuildRequest:
 class PushRequest:
     """The flags of `image push`.
 
-    If `image` is None, the inventory's image is pushed. `accept_new_host_keys` trusts unknown SSH host keys without
-    asking. `is_dry_run` only shows the plan. `lock_wait_s` is how many seconds to wait if another hvdocker command
-    holds the locks of the hosts."""
+    If `image` is None, the inventory's image is pushed, or the default one if it names none. `accept_new_host_keys`
+    trusts unknown SSH host keys without asking. `is_dry_run` only shows the plan. `lock_wait_s` is how many seconds to
+    wait if another hvdocker command holds the locks of the hosts."""
 
     image: str | None = None
     accept_new_host_keys: bool = False

@@ -28,7 +28,8 @@ class ImageEntry:
 @dataclass(frozen=True)
 class ImageList:
     """The result of `image ls`. `cluster_image` is the cluster's image, empty without an inventory. `hosts` are the
-    machines whose engines answered, in order. `errors` are the errors of hosts that did not."""
+    hosts whose engines answered, in order. The controller (`here`) is the first of them if it has an entry, if the
+    cluster is local, or without an inventory. `errors` are the errors of hosts that did not answer."""
 
     entries: tuple[ImageEntry, ...]
     hosts: tuple[str, ...]
@@ -49,7 +50,7 @@ class ImageList:
 
     @property
     def lacking(self) -> tuple[str, ...]:
-        """The machines whose engines lack the cluster's image."""
+        """Those of `hosts` whose engines lack the cluster's image. Empty without an inventory."""
         having = {entry.host for entry in self.entries if entry.name == self.cluster_image}
         return tuple(host for host in self.hosts if host not in having) if self.cluster_image else ()
 

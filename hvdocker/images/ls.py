@@ -22,7 +22,8 @@ HERE = "here"
 
 
 def list_images(env: Env, inventory: Path | None, accept_new_host_keys: bool = False) -> ImageList:
-    """Return the images of the controller and of every host. Without an inventory, return those of the controller.
+    """Return the tagged images of hvdocker and of the cluster, on the controller and on every host. Without an
+    inventory, return those on the controller.
 
     `inventory` is the file that the user named, None to look for one. Hosts that do not answer become errors in the
     result."""

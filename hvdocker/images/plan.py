@@ -37,7 +37,8 @@ def plan_image(inventory: Inventory, state: ClusterState, placed: Mapping[str, H
 
     If no engine has the image, hosts pull it from the inventory's registry. Without a registry, the image is built if
     it is one of `names.OWN_IMAGES`; otherwise raise HvdockerError. Also raise HvdockerError if the image lacks the
-    label of images made for hvdocker, and HostUnfit if it is for another CPU architecture than the hosts have."""
+    label of images made for hvdocker or was made for another version of its formats (`format_problem`), and HostUnfit
+    if it is for another CPU architecture than the hosts have."""
     hosts = {name: place.seen for name, place in placed.items()}
     arch = docker_arch(next(iter(hosts.values())).engine.architecture)
     source = _find_source(state, hosts, arch)
@@ -70,8 +71,8 @@ def plan_push(inventory: Inventory, state: ClusterState) -> Plan:
     """Return the plan of `image push`: bring the inventory's image to every host that lacks it.
 
     The image need not be made for hvdocker. With a registry, the controller pushes the image and the hosts pull it.
-    Raise HvdockerError if no engine has the image, or if there is a registry and the controller lacks the image. Raise
-    HostUnfit if the image is for another CPU architecture."""
+    Raise HvdockerError if no engine has the image, or if the controller would have to push it and lacks it for the CPU
+    architecture of the hosts. Raise HostUnfit if the image is for another CPU architecture."""
     arch = docker_arch(next(iter(state.hosts.values())).engine.architecture)
     source = _find_source(state, state.hosts, arch)
     if source is None:

@@ -44,8 +44,9 @@ def pull(engine: APIClient, step: PullImage, progress: Progress) -> str:
     """Pull the image of the step with `engine` and return its content hash. `progress` receives the bytes done and the
     bytes in total.
 
-    The pulled image is tagged as `step.image` only after the checks. Raise HvdockerError if the pull fails, if the
-    registry has another build than `step.content`, or if the image lacks the label that `step.needs_label` demands."""
+    The pulled image is tagged as `step.image` only after the checks, unless that name starts with the registry's: then
+    the pull itself sets this tag. Raise HvdockerError if the pull fails, if the registry has another build than
+    `step.content`, or if the image lacks the label that `step.needs_label` demands."""
     with _temporary_tag(engine, step.image, step.registry) as remote:
         _pull(engine, remote, progress)
         found = engine.inspect_image(remote)

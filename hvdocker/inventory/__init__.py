@@ -7,8 +7,8 @@ problems at once. schema.py generates the JSON Schema from the same table, and t
 that `init` writes. config_text.py renders an inventory for `config`, with origin.py for where each setting
 comes from and redact.py for secrets. menu_choice.py reads the user's choice of hosts in `init`, select_hosts.py
 selects the hosts that a flag names, and safe_text.py makes any text safe to print. ssh_config/ reads
-~/.ssh/config. All files are pure except config.py,
-init.py, locate.py, state_folder.py and ssh_config/; no file contacts a host.
+~/.ssh/config. All files are pure except config.py, init.py, locate.py, state_folder.py and ssh_config/; no file
+contacts a host.
 
 To add a key, touch fields.py, parse.py, inventory.py and config_text.py, the schema (`make schema`), the code
 that uses the key, and the README."""

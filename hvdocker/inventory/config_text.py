@@ -1,5 +1,5 @@
 """Render an inventory in full, as YAML or JSON: every setting, where it comes from, and the default if it is
-not set. The YAML parses to the same inventory. Pure."""
+not set. Without settings of ~/.ssh/config (`effective_ssh`), the YAML parses to the same inventory. Pure."""
 
 from __future__ import annotations
 

@@ -22,11 +22,12 @@ TextCheck = Callable[[str], str | None]
 
 @dataclass
 class FieldReader:
-    """Reads and checks the values of one inventory. Methods return None for a value that is missing or wrong; a wrong
-    value is also added to `document.problems`.
+    """Reads and checks the values of one inventory. Methods that read a value return None if it is missing or wrong
+    (`group` returns an empty mapping); a wrong value is also added to `document.problems`.
 
     Parameters of the methods: `values` is a mapping in the inventory and `path` the place of that mapping, such as
-    ("hosts", 1), or () for the top level. `field` is the row of fields.py for the key to read."""
+    ("hosts", 1), or () for the top level. `field` is the row of fields.py for the key to read. In methods with the
+    parameter `value`, `path` is the place of that value."""
 
     document: Document
 
@@ -128,7 +129,8 @@ class FieldReader:
 
     def describe_value(self, value: object, path: KeyPath) -> str:
         """Return how a message names a value (`should be text, got …`): text in quotes and shortened, `a mapping`, `a
-        list` or `nothing`, and any other value as it is spelled in the file. `path` is the place of the value."""
+        list`, `an empty list` or `nothing`, and any other value as it is spelled in the file. `path` is the place of
+        the value."""
         if isinstance(value, str):
             return f'"{shortened(value, MOST_SHOWN)}"'
         if isinstance(value, dict):

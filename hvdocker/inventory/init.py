@@ -33,7 +33,8 @@ class SshConfigHost:
 @dataclass(frozen=True)
 class InitRequest:
     """The arguments of `init`. `path` is the file to write, `hosts` are the hosts that the user named.
-    `takes_all` adds all hosts of ~/.ssh/config. `is_forced` allows overwriting an existing file."""
+    `takes_all` adds all hosts of ~/.ssh/config that an inventory can contain. `is_forced` allows overwriting an
+    existing file."""
 
     path: Path = DEFAULT_FILE
     hosts: tuple[str, ...] = ()
@@ -149,9 +150,11 @@ def _exists_error(path: Path) -> UsageProblem:
 
 
 def _write(path: Path, text: str, is_forced: bool) -> None:
-    """Write the file completely or not at all. With `is_forced` an existing file is replaced.
+    """Write the file completely or not at all; a new file on a file system without hard links may stay incomplete. With
+    `is_forced` an existing file is replaced.
 
-    Otherwise raise UsageProblem if the file exists, even if another process created it only a moment ago."""
+    Otherwise raise UsageProblem if the file exists, even if another process created it only a moment ago. Also raise
+    UsageProblem if the file cannot be written."""
     draft = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         draft.write_text(text, encoding="utf-8")
@@ -180,8 +183,8 @@ def _write_new_file(draft: Path, path: Path, text: str) -> None:
 
 
 def _is_state_ignored(folder: Path) -> bool:
-    """Return False if the folder is in a git repository whose .gitignore files do not name .hvdocker, so that git
-    would track that folder. Otherwise, also outside of a repository, return True."""
+    """Return False if `folder` is in a git repository, and no .gitignore in it or above it names .hvdocker, so that git
+    would track .hvdocker/. Otherwise, also outside of a repository, return True."""
     for above in (folder, *folder.parents):
         ignored = above / ".gitignore"
         if ignored.is_file() and FOLDER in ignored.read_text(encoding="utf-8", errors="replace"):

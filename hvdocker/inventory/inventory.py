@@ -82,18 +82,18 @@ class KeyPair:
 class Inventory:
     """All settings of a cluster. None means that the key is not set; fields.py describes each key and its default.
 
-    `has_named_image` is False if the inventory names no image; hvdocker then chooses one of its own images.
-    `forced_image` is given if `up --image` named the image; `image` has the same name then. `launcher` is the name of
-    the launcher of jobs, None if the image decides. A GPU counts as used if processes that hvdocker did not start use
-    `gpu_busy_bytes` or more of its memory, or an unknown amount. `rules` say which lines of a job's output remove a
-    host from the job, or prevent a restart of the job."""
+    `has_named_image` is False if neither the inventory nor a flag names an image; hvdocker then chooses one of its own
+    images. `forced_image`, if it is not empty, equals `image` and has precedence over the image in the labels of
+    workers. `launcher` is the name of the launcher of jobs, None if the image decides. A GPU counts as used if
+    processes that hvdocker did not start use `gpu_busy_bytes` or more of its memory, or an unknown amount. `rules` say
+    which lines of a job's output remove a host from the job, or prevent a restart of the job."""
 
     cluster: str
     hosts: tuple[Host, ...]
     image: str = DEFAULT_IMAGE
-    # If False, the image depends on whether hosts have GPUs.
+    # If False, the image depends on whether hosts have GPUs, unless `forced_image` is given.
     has_named_image: bool = False
-    # The image that `up --image` named, now or when the workers were made; empty if the inventory decides.
+    # The image that `up --image` named, now or when the workers were made, or that `image push` pushes; else empty.
     forced_image: str = ""
     launcher: str | None = None
     port: int | None = None

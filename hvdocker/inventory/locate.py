@@ -1,6 +1,7 @@
-"""Locates the inventory of a verb. The first of these that is given is used: the file that `-i` names; the file that
-the variable HVDOCKER_INVENTORY names; the file that the nearest .hvdocker/ names, in the current folder or above it;
-inventory.yaml or inventory.yml in the current folder. It is an error if both of these two files exist."""
+"""Locates the inventory of a verb. The first of these that is given is used: the file that the command line names; the
+file that the variable HVDOCKER_INVENTORY names; the file that the nearest .hvdocker/current.json names, in the current
+folder or above it; inventory.yaml or inventory.yml in the current folder. In this last case it is an error if both
+exist."""
 
 from __future__ import annotations
 
@@ -24,9 +25,10 @@ MOST_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class Located:
-    """An inventory and its file. `state` is the .hvdocker/ folder beside the file.
+    """An inventory and its file. `state` is the .hvdocker/ folder beside the file, or the one that contains it.
 
-    `generated` is the text of an inventory that was made from flags (`up --hosts`) and is not written to `path` yet.
+    `generated` is the text of an inventory that was made from flags (`up --hosts` or `up --local`) and is not written
+    to `path` yet; it is None for an inventory that was read from a file.
     `flag` is empty unless `--cluster` replaced the cluster's name. Then it has the flags (` -i FILE --cluster NAME`)
     that another command about this cluster needs."""
 
@@ -59,7 +61,8 @@ class Choice:
 
 
 def locate(env: Env, explicit: Path | None, cluster: str | None = None) -> Located:
-    """Choose and read the inventory for a verb. Raise NoCluster if there is none.
+    """Choose and read the inventory for a verb. Raise NoCluster if the user named none and none is found, and
+    UsageProblem if the chosen file is missing or wrong.
 
     `explicit` is the file that the user named; None looks in HVDOCKER_INVENTORY, .hvdocker/ and the current folder.
     `cluster` is the value of `--cluster`, which replaces the cluster name in the inventory; None keeps it."""
@@ -71,8 +74,8 @@ def locate_past(env: Env, explicit: Path | None, cluster: str | None = None) -> 
     None to look for one. `cluster` is the value of `--cluster`, None if it is not given.
 
     Fetched jobs stay after `down` has removed an inventory that `up --hosts` generated. So if no inventory is found,
-    return one without hosts for the nearest folder whose .hvdocker/ has jobs. Raise NoCluster if there is no such
-    folder either."""
+    return one without hosts for the nearest folder whose .hvdocker/ has jobs; its cluster name is that of the folder.
+    Raise NoCluster if there is no such folder either."""
     try:
         return locate(env, explicit, cluster)
     except NoCluster:

@@ -16,7 +16,8 @@ def parse_menu_choice(text: str, offered: Sequence[str]) -> list[str]:
     such as `1,3-4`, `all` or `gpu-a gpu-b`; `offered` are the names of the numbered list, whose first number is 1.
 
     A word that equals an offered name means that name, even if the word is a number. A word that is neither a name nor
-    a number is returned unchanged. Raise UsageProblem for a number that is not in the list."""
+    a number is returned unchanged. Raise UsageProblem for a number that is not in the list. If `offered` is empty,
+    every word is returned unchanged."""
     found: dict[str, None] = {}
     for word in re.split(r"[,\s]+", re.sub(r"(?<=[0-9])\s*-\s*(?=[0-9])", "-", text.strip())):
         if word:

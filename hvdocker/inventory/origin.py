@@ -1,4 +1,4 @@
-"""Where a setting comes from: a line of the inventory, ~/.ssh/config, or a default. Pure."""
+"""Where a setting comes from: a line of the inventory, an OpenSSH configuration file, or a default. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from hvdocker.inventory.yaml_document import Document, KeyPath, read_yaml
 
 @dataclass(frozen=True)
 class Setting:
-    """A value and where it comes from, as text for the user: `ssh/user (line 4)`, `~/.ssh/config` or a default.
+    """A value and where it comes from, as text for the user: `ssh/user (line 4)`, `~/.ssh/config`, the path of the
+    system's OpenSSH configuration, or a default. The text may be empty.
 
     `value` is None if nothing is set."""
 
@@ -21,11 +22,11 @@ class Setting:
 
 @dataclass(frozen=True)
 class EffectiveSsh:
-    """The SSH settings of one host after combining the inventory, ~/.ssh/config and the defaults.
+    """The SSH settings of one host after combining the inventory, OpenSSH's configuration and the defaults.
 
-    `keys` are the key files that are tried if `key` is not set. `address` is HostName in ~/.ssh/config, or None
-    if HostName is not set or equals the host. `has_proxy_command` says whether a ProxyCommand makes the
-    connection."""
+    `keys` are the key files that are tried if `key` is not set; else it is empty. `address` is HostName of OpenSSH's
+    configuration, or None if HostName is not set or equals the host. `has_proxy_command` says whether a ProxyCommand
+    makes the connection."""
 
     user: Setting
     port: Setting

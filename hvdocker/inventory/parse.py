@@ -29,7 +29,7 @@ _RESERVED_PATHS = (names.CODE_MOUNT, names.CONTAINER_FOLDER, "/out", "/opt/hvdoc
 
 
 def parse(text: str, source: str, default_cluster: str) -> Inventory:
-    """Return the inventory in `text`. Raise one InventoryError with all problems.
+    """Return the inventory in `text`. If there are problems, raise one InventoryError with all of them.
 
     `source` names the file in messages. `default_cluster` is the name of the cluster if the inventory does not give
     one."""

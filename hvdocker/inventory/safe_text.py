@@ -41,7 +41,8 @@ def shortened(text: str, most: int) -> str:
 
 def _is_text(text: str) -> bool:
     """Return whether both YAML 1.1 and YAML 1.2 read the unquoted text as a string. PyYAML checks YAML 1.1 only,
-    so text that begins like a number (0o7 and 1e3 are numbers in YAML 1.2) is refused here."""
+    so text that begins like a number (0o7 and 1e3 are numbers in YAML 1.2) is refused here. Digits with two or more
+    dots, such as an IPv4 address, are accepted."""
     if re.match(r"[-+]?\.?[0-9]", text) and not re.fullmatch(r"[0-9]+(\.[0-9]+){2,}", text):
         return False
     return bool(_RESOLVER.resolve(yaml.ScalarNode, text, (True, False)) == _TEXT_TAG)

@@ -32,7 +32,8 @@ def generate(
 
     This function writes no file: `point_at` later writes the inventory into .hvdocker/, so that other verbs find it.
     If `image` is None, the inventory names no image. `cluster` defaults to the name of the current folder. Raise
-    HvdockerError if .hvdocker/ has an inventory of another cluster, UsageProblem for wrong values."""
+    HvdockerError if .hvdocker/ has an inventory of another cluster, or of another kind (local or not), and UsageProblem
+    for wrong values."""
     if cluster:
         check_cluster_name(cluster)
     body: dict[str, object] = {"cluster": cluster or names.as_cluster_name(env.cwd.name)}
@@ -65,8 +66,8 @@ def _is_untouched(text: str) -> bool:
 
 def _refuse_other(path: Path, is_local: bool, cluster: str) -> None:
     """Raise HvdockerError if the inventory at `path` in .hvdocker/ is of another cluster than `cluster`, or is local
-    while `is_local` is False, or the reverse. Replacing that inventory would lose the list of its hosts. A missing file
-    is no problem."""
+    while `is_local` is False, or the reverse, or cannot be read. Replacing that inventory would lose the list of its
+    hosts. A missing file is no problem."""
     if not path.is_file():
         return
     try:
@@ -137,7 +138,7 @@ def _write_pointer(located: Located) -> str | None:
 
 def former_hosts(located: Located) -> dict[str, str]:
     """Return the hosts that an earlier `up` used and that are no longer in the inventory, as a mapping from what
-    ssh connects to (`host:`) to the host's name.
+    ssh connects to (`host:`) to the host's name. Return an empty mapping if this inventory is not the current one.
 
     No verb connects to these hosts. Their containers stay until the user adds the hosts to the inventory again
     and takes the cluster down."""

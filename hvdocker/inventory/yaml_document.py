@@ -80,7 +80,7 @@ class _TooLarge(Exception):
 def read_yaml(text: str, source: str) -> Document:
     """Read one YAML document. An empty text gives a document whose value is None.
 
-    Raises InventoryError, which names `source` (the path of the file, for the user), if the text is not valid
+    Raises InventoryError, which names `source` (the file or flag, for the user), if the text is not valid
     YAML or is too large. Other problems, such as duplicate keys, are collected in `problems` of the document."""
     document = Document()
     try:
@@ -95,8 +95,9 @@ def read_yaml(text: str, source: str) -> Document:
 
 
 def _events(text: str) -> Iterator[Any]:
-    """Yield the events of the fast C parser. If it fails, parse again with the slow parser and raise its error,
-    which has a better message. Events are `Any` because PyYAML has no types for them."""
+    """Yield the events of the C parser, or of the slow parser if PyYAML lacks the C parser. If the C parser fails,
+    parse again with the slow parser and raise its error, which has a better message. Events are `Any` because PyYAML
+    has no types for them."""
     try:
         yield from yaml.parse(text, Loader=_FAST_LOADER)
     except yaml.YAMLError:

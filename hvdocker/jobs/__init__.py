@@ -10,7 +10,8 @@ them.
 
 Sub-packages: `log` reads output, `results` fetches and merges files, `capsule` describes what a job was made of,
 `secrets` puts secrets into containers and removes them. Pure: `history`, `job_spec` (everything that defines a job),
-`outcome`, `steps`, `log/rank_logs`, `secrets/plan`, `secrets/steps` and `capsule/{capsule,difference,patch}`.
+`outcome`, `steps`, `log/rank_logs`, `results/{code_files,commands}`, `secrets/{plan,steps}` and
+`capsule/{capsule,difference,patch}`.
 
 A new step (one entry of a plan) goes into `steps.py`, and the function that carries it out into `ACTIONS` of
 `actions.py` beside it. A new verb is one file here, plus one in cli/, an entry in cli/verb_table.py, and the

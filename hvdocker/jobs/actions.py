@@ -23,7 +23,7 @@ def _stop_job(step: StopJob, context: Context) -> None:
 
 def _fetch_jobs(step: FetchJobs, context: Context) -> None:
     """Fetch the files of all jobs of the step. If a job cannot be fetched, go on with the others and raise its error at
-    the end. Only Ctrl-C and a lock that another command holds end the work at once."""
+    the end. Only Ctrl-C and an error about a lock (Locked) end the work at once."""
     errors: list[HvdockerError] = []
     for job in step.jobs:
         try:

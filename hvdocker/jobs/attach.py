@@ -39,7 +39,7 @@ class AttachReport:
     placement: Placement
     end: JobEnd
     last_lines: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
-    # The number of ranks, 0 if there are as many as slots.
+    # The number of ranks; 0 means as many as there are slots.
     ranks: int = 0
 
 
@@ -70,8 +70,8 @@ def attach(env: Env, located: Located, wanted: str | None, viewer: AttachViewer)
 def _follow_to_end(
     env: Env, located: Located, found: FoundJob, viewer: AttachViewer, reconnect: Reconnect
 ) -> AttachReport:
-    """Show the output of a running job until it ends, and return how it ended. Then save its log on the controller, and
-    remove its secrets if a killed supervisor left them. `reconnect` reopens a broken link.
+    """Show the output of a running job until it ends. Then save its log on the controller, remove its secrets if a
+    killed supervisor left them, and return how the job ended. `reconnect` reopens a broken link.
 
     Raises HeadLost if the head is lost. Then the secrets stay: a `train` on another machine may need them to restart
     the job."""

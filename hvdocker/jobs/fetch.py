@@ -162,8 +162,8 @@ def _noting_unwritable_state(fetched: FetchedFiles) -> Iterator[None]:
 def fetch_code_without_job(
     session: Session, state: ClusterState, cluster: str, folder: Path, code: Mapping[str, HostCode]
 ) -> FetchedFiles:
-    """Fetch into `folder` the files in the code folders (`code`, by host) that were written while the cluster had no
-    job, for example by `hvdocker exec`. `cluster` is the name of the cluster, used in place of a job id."""
+    """Fetch into `folder` the files in the code folders (`code`, by host) of hosts that have had no job. For example,
+    `hvdocker exec` wrote them. `cluster` is the name of the cluster, used in place of a job id."""
     from hvdocker.jobs.results.code_files import NO_JOB
     from hvdocker.jobs.results.fetch_files import fetch_job
     from hvdocker.transport.errors import translating_errors

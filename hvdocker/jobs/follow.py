@@ -54,7 +54,7 @@ class JobFollower:
     def follow_to_end(self) -> JobEnd:
         """Show the job's output until it ends, save its log, and return how it ended.
 
-        Raises Interrupted if Ctrl-C stopped the job, and HeadLost if the head went down."""
+        Raises Interrupted if Ctrl-C stopped the job, and HeadLost if the head is lost."""
         reconnect = self._reconnect()
         try:
             job_container.follow_lines(
@@ -134,9 +134,9 @@ class JobFollower:
             return work(reconnect(error))
 
     def _save_log(self, link: HostLink, record: JobRecord | None = None) -> None:
-        """Save the job's output on the controller. `record` is the job's record if it was read already. If it cannot be
-        read or written, send only a note, because this does not change how the job ended. An HvdockerError with an exit
-        code other than the general one, such as HostUnreachable, is raised."""
+        """Save the job's output on the controller. `record` is the job's record if it was read already. If the output
+        cannot be read or written, send only a note, because this does not change how the job ended. An HvdockerError
+        with an exit code other than the general one, such as HostUnreachable, is raised."""
         try:
             saved = save_log(self.located, self.job.job, link, self._container, record)
         except (OSError, HvdockerError) as error:

@@ -96,7 +96,8 @@ def script_stem(job: str) -> str:
 
 def script_in_command(command: object) -> str:
     """Return what a rank's command runs: the script or module of a Python command, else the first word. `command` is
-    the list of words in a job.json, which may be damaged: return an empty text if it is not a list of words."""
+    the list of words in a job.json, which may be damaged: items that are no texts are ignored. Return an empty text if
+    no word is left, or if `command` is not a list."""
     words = [word for word in command if isinstance(word, str)] if isinstance(command, list) else []
     if not words or PurePosixPath(words[0]).name not in _PYTHON_NAMES:
         return words[0] if words else ""

@@ -71,9 +71,10 @@ def read_lines(
     each rank is, so that each Line names its host.
 
     With `follow` go on until the job ends. With `tail` begin with that many last lines; None means all. With `since`, a
-    Unix time of the host's clock, leave out older lines. Then leave out the first `skip` lines. Of a progress bar only
-    the final state is a line. `count` counts the lines that the engine sends. `launcher` is the name of the job's
-    launcher: its `filter` removes lines that it wrote itself and that say nothing new."""
+    Unix time of the host's clock, leave out older lines. Then leave out the first `skip` lines; every state of a
+    progress bar counts as one. Of a progress bar in the rest, yield only the final state. `count` counts the
+    lines that the engine sends. `launcher` is the name of the job's launcher: its `filter` removes lines that it wrote
+    itself and that say nothing new."""
     lines = islice(_all_lines(link, container, placement, follow, tail, since, count or LineCount()), skip, None)
     return named(launcher).filter(without_states(lines))
 
@@ -151,8 +152,8 @@ def last_lines_of_rank(
 def read_job_end(link: HostLink, container: str) -> JobEnd:
     """Return how the job ended, from the state of its master `container` and record.json.
 
-    A container that still runs is given 60 s to end; after that an error about the host is raised. Raises JobStopped
-    if the container was removed."""
+    A container that still runs is given 60 s to end; after that HostUnreachable is raised. Raises JobStopped if the
+    container was removed."""
     from hvdocker.engine import archive
     from hvdocker.engine.container_errors import container_gone_error, is_container_gone, translating_container_errors
 

@@ -17,9 +17,9 @@ class JobSpec:
     """Everything that defines a job. `job` is the id of the job, `cluster` the name of its cluster. `placement` has its
     hosts and slots, `addresses` the training address of each host. `port` is the SSH port of the workers, `master_port`
     the first of the ports that the ranks use. `launcher` says how the ranks are started, `launcher_preview` are words
-    that show this to the user. `np` is the number of ranks, 0 if there are as many as slots. `command` is what each
-    rank runs, in the folder `workdir` of its container. `code_hash` identifies the state of the code. `env` has the
-    variables of `env:` in the inventory and of `--env`; `env_from_caller` names those whose values came from the
+    that show this to the user. `np` is the number of ranks; 0 means as many as there are slots. `command` is what
+    each rank runs, in the folder `workdir` of its container. `code_hash` identifies the state of the code. `env` has
+    the variables of `env:` in the inventory and of `--env`; `env_from_caller` names those whose values came from the
     caller's environment. `secrets` says where to read each secret, `resilience` what the job does on failure. `script`
     is what the user named: a script, a module, or the first word of a command."""
 

@@ -1,5 +1,5 @@
-"""The verb `jobs`: list the jobs of all clusters on the inventory's hosts, the fetched jobs whose containers
-are gone, and the queue for slots. Changes nothing on a host."""
+"""The verb `jobs`: list the jobs of all clusters on the inventory's hosts, the jobs that have files on the controller
+but no container any more, and the queue for slots. Changes nothing on a host."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class ListedJob:
     """A job in the list. `state` is a word such as `running` or `succeeded`. `host` is the host of its master
     container, empty if the container is gone or its host is unreachable. `created` is a Unix time; `seconds` is how
     long the job runs or ran. `script` names what it runs. `elastic` has the limits for the number of ranks, None for a
-    job that is not elastic. `launcher` is the name of its launcher; `ranks` is its number of ranks, None if there are
-    as many as slots. `local_folder` is the folder with the job's files on the controller, or empty."""
+    job that is not elastic. `launcher` is the name of its launcher. `ranks` is its number of ranks; None means as
+    many as there are slots. `local_folder` is the folder with the job's files on the controller, or empty."""
 
     job: str
     cluster: str

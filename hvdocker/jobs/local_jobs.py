@@ -31,7 +31,8 @@ class LocalJob:
 
     @property
     def output(self) -> Path | None:
-        """The file with a copy of the job's whole output; None if there is no such file."""
+        """The file with a copy of the output of the whole job, which may be incomplete; None if there is no such
+        file."""
         path = self.folder / "logs" / "output.log"
         return path if path.is_file() else None
 

@@ -70,8 +70,8 @@ def logs(env: Env, located: Located, wanted: str | None, request: LogsRequest, o
 
 def _from_container(found: FoundJob, request: LogsRequest, on_line: job_container.OnLine, reconnect: Reconnect) -> str:
     """Pass the requested lines of the master container to `on_line`. Return a text that says which lines are missing
-    because the engine dropped the beginning of the log. The text is empty if no line is missing, or if the user asked
-    only for a part of the log (`tail` or `since`)."""
+    because the engine dropped the beginning of the log. The text is empty if no line is known to be missing, or if the
+    user asked only for a part of the log (`tail` or `since`)."""
     assert found.master is not None
     link, container, placement = found.link, found.master.name, found.placement
     launcher = found.launcher

@@ -72,7 +72,7 @@ class FoundJob:
 
     @property
     def ranks(self) -> int:
-        """The number of ranks if it differs from the number of slots, else 0. It is from the label of the master, or
+        """The number of ranks; 0 means as many as there are slots, or unknown. It is from the label of the master, or
         from the job's files on the controller if `master` is None."""
         if self.master:
             return self.master.ranks or 0
@@ -108,11 +108,12 @@ def observe_jobs(located: Located, session: Session) -> JobsSeen:
 def find_job(
     env: Env, located: Located, observed: JobsSeen, wanted: str | None, prefers_running: bool = False
 ) -> FoundJob:
-    """Return the job whose id is or begins with `wanted`; None means the newest job. Raises UsageProblem if no job
-    matches, or if several do.
+    """Return the job whose id is or begins with `wanted`; None means the newest job, with `prefers_running` the newest
+    running job if there is one.
 
     Jobs with a master container are searched first, then jobs with files on hosts, then jobs with files on the
-    controller only. With `prefers_running` running jobs come before all others.
+    controller only. The first of these groups with a match decides. Raises UsageProblem if no job matches, or if
+    several ids in that group begin with `wanted` and none is equal to it.
 
     If a host is unreachable, this raises HvdockerError if `wanted` is None or matches no known job: the job that the
     user means may be on that host, and another job must not be taken for it."""

@@ -38,8 +38,8 @@ class StopReport:
 
 
 def stop(env: Env, located: Located, wanted: str | None, is_forced: bool = False) -> StopReport:
-    """Stop the job `wanted`, a job id or the beginning of one; None means the newest job. Return at once if it has
-    ended.
+    """Stop the job `wanted`, a job id or the beginning of one; None means the newest job. Return at once if its
+    supervisor has ended by itself. If the supervisor was killed or is gone, end the ranks that it may have left.
 
     Raises HvdockerError if there is no such job, and for a job of another owner unless `is_forced`."""
     with connected(env, located, must_all=False) as session:
@@ -66,7 +66,8 @@ def stop(env: Env, located: Located, wanted: str | None, is_forced: bool = False
 
 def remove_leftover_secrets(env: Env, located: Located, found: FoundJob) -> None:
     """Remove the job's secrets from its containers if its supervisor was killed. Do nothing if the supervisor ended by
-    itself, because then it has removed them, or if the job has no secrets."""
+    itself, because then it has removed them, or if the job has no secrets. A container from which they cannot be
+    removed raises no error."""
     master = found.master
     if master is None or not master.secrets:
         return
@@ -102,7 +103,7 @@ def _master_unreachable(found: FoundJob) -> HvdockerError:
 
 def _end_orphan_ranks(found: FoundJob) -> tuple[dict[str, int], tuple[HvdockerError, ...]]:
     """End the job's ranks in the workers of all reachable hosts, in parallel. Used if the supervisor is gone. Return
-    the number of ended ranks by host, and the errors of hosts where this failed."""
+    the number of ended ranks by host, without hosts that had none, and the errors of hosts where this failed."""
     from hvdocker.engine.container_exec import GracePeriod, end_ranks
     from hvdocker.transport.pool import for_each_host
 

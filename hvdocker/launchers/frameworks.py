@@ -38,8 +38,8 @@ def read_frameworks_label(label: str | None) -> Mapping[str, str] | None:
 
 def provided_frameworks(installed: Mapping[str, str] | None, requirements: Iterable[str]) -> frozenset[str] | None:
     """Return the names of packages that the job's containers have. These are the packages `installed` in the image,
-    those that the lines of `requirements` name, and frameworks that these are known to install. Return None if that is
-    not known: the image has no label (`installed` is None), or a requirement is a URL without the name of its
+    those that the lines of `requirements` name, and frameworks that the latter are known to install. Return None if
+    that is not known: the image has no label (`installed` is None), or a requirement is a URL without the name of its
     package."""
     if installed is None:
         return None
@@ -102,8 +102,8 @@ def _way_to_get(framework: str, has_gpus: bool) -> str:
 
 
 def _way_on(image: str) -> str:
-    """Return the advice for an image that has the framework all the same. One that a user built on an image of ours has
-    inherited the label of that, which does not say what was added."""
+    """Return the advice for an image that has the framework all the same. An image that a user built on one of ours
+    inherits the label of ours, which does not say what the user added."""
     if image in names.OWN_IMAGES:
         return "--force goes on"
     build = shlex.join(("hvdocker", "image", "build", "--from", image))

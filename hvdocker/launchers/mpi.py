@@ -9,8 +9,8 @@ from hvdocker.launchers.launcher import Launcher, LaunchRequest
 
 
 class Mpi(Launcher):
-    """The launcher `mpi`, for programs with mpi4py or in C++. Flags of mpirun that select hosts or numbers of ranks are
-    not accepted."""
+    """The launcher `mpi`, for programs with mpi4py or in C++. Of mpirun's flags only those in `flags` are accepted;
+    none of them selects hosts or numbers of ranks."""
 
     name = "mpi"
     frameworks = ("openmpi",)

@@ -12,8 +12,8 @@ another client took it over, or a user released it. The client then stops with e
 created, because the new holder may already use that. For at most ten seconds, between the takeover and the next beat,
 both clients may change the host. No lock that can be taken over prevents that.
 
-If no lock can be written on a host (its /tmp is full or read-only) and no other client holds the lock, every verb
-fails except `down` and `gc`. These two continue without a lock, because they free space."""
+If no lock can be written on a host (its /tmp is full or read-only) and no other client holds the lock, every verb that
+takes locks fails, except `down` and `gc`. These two continue without a lock, because they free space."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from hvdocker.units import show_seconds
 BEAT_S = 10.0
 TIMEOUT_S = 30.0
 _POLL_S = 1.0
-# A run that requests all hosts at once and does not get all of them releases its locks again. So a lock that is
+# A client that requests all hosts at once and does not get all of them releases its locks again. So a lock that is
 # younger than this may be free soon, and it is worth waiting this long even without --lock-wait.
 _BRIEF_HOLD_S = 3
 
@@ -83,9 +83,9 @@ def hold_locks(
     """Hold the locks of all hosts in `links` until the block ends.
 
     `claim` says who takes the locks and for which verb. `listener` gets notes, such as that a stale lock was taken
-    over. `wait_s` is how long to wait for locks that other clients (hvdocker processes) hold. Raises Locked if
-    another client still holds a lock after that time. `beat_s` is the time between two renewals of the locks.
-    `options` says what to do if no lock can be written on a host."""
+    over. `wait_s` is how long to wait for locks that other clients (hvdocker processes) hold. Raises Locked if another
+    client still holds a lock after that time, or HostErrors if that concerns several hosts. `beat_s` is the time
+    between two renewals of the locks. `options` says what to do if no lock can be written on a host."""
     held = HeldLocks(links, claim, listener, options)
     beats = threading.Thread(target=held.beat_until_released, args=(beat_s,), name="lock", daemon=True)
     beats.start()
@@ -112,7 +112,7 @@ class HeldLocks:
         self._claim = claim
         self._listener = listener
         self._options = options
-        # True if another run held some of the locks first: the hosts may have changed since they were observed.
+        # True if another client held some of the locks first: the hosts may have changed since they were observed.
         self.has_waited = False
         # (machine-id, address) as each host reported them: sorts hosts equally for every client.
         self.sort_keys: dict[str, tuple[str, str]] = {}
@@ -140,7 +140,8 @@ class HeldLocks:
         """Take the locks of all hosts at once. If another client holds some of them, take all one by one.
 
         The one-by-one order is the same for all clients. Raises Locked if another client still holds a lock after
-        `wait_s` seconds. A lock that is only a few seconds old is waited for briefly even if `wait_s` is 0."""
+        `wait_s` seconds, or HostErrors if that concerns several hosts. A lock that is only a few seconds old is waited
+        for briefly even if `wait_s` is 0."""
         deadline = time.monotonic() + wait_s
         answers = for_each_host(self._links, self._try).or_raise("some hosts could not be locked")
         held = {name: answer for name, answer in answers.items() if not answer.is_taken}
@@ -240,11 +241,11 @@ class HeldLocks:
         """Renew the lock of one host, and mark the lock as lost if this client no longer holds it.
 
         The background thread drops errors: if the host is unreachable, the verb's own commands fail."""
-        # A beat that overlaps a release by this run finds the lock free. That does not count as lost.
+        # A beat that overlaps a release by this client finds the lock free. That does not count as lost.
         begun_in = self._release_count
         try:
             answer = run_lock_command(self._links[name], beat_lock(self._claim.token))
-            # A beat that could not write, as on a disk that became read-only, finds the lock held by this run.
+            # A beat that could not write, as on a disk that became read-only, finds the lock held by this client.
             is_ours = answer.is_taken or (answer.holder is not None and answer.holder.token == self._claim.token)
             if not is_ours and begun_in == self._release_count and name not in self._lost:
                 self._lost[name] = answer
@@ -362,8 +363,8 @@ def _takeover_text(holder: Holder) -> str:
 def find_dead_locks(links: Mapping[str, HostLink]) -> Mapping[str, Holder]:
     """Return, by host, the holders of dead locks.
 
-    A lock is dead if it is stale, or if its holder is a process of this machine that has ended. Hosts whose
-    lock cannot be read are left out."""
+    A lock is dead if it is stale, or if its holder is a process of this machine that has ended. A lock whose holder is
+    not known (`Holder.is_named`) is never dead. Hosts whose lock cannot be read are left out."""
     holders = {name: answer.holder for name, answer in query_locks(links).done.items() if answer.holder}
     return {name: holder for name, holder in holders.items() if _is_dead(holder)}
 

@@ -28,9 +28,9 @@ def locked(
     """Hold the locks of the hosts in `links` until the block ends.
 
     `verb` (`up`) is written into the locks, for other users to read. `wait_s` is how long to wait for locks that other
-    clients (hvdocker processes) hold; then Locked is raised. Inside the block the caller must read the state of the
-    hosts again, because another client may have changed them before the locks were taken. If `is_needed` is False, a
-    host on which no lock can be written is used without a lock."""
+    clients (hvdocker processes) hold; then Locked, or HostErrors for several hosts, is raised. Inside the block the
+    caller must read the state of the hosts again, because another client may have changed them before the locks were
+    taken. If `is_needed` is False, a host on which no lock can be written is used without a lock."""
     from hvdocker.locks.held_locks import LockOptions, hold_locks
 
     claim = make_claim(env, located, verb)
@@ -45,9 +45,8 @@ def locked(
 def clear_dead_locks(env: Env, located: Located, links: Mapping[str, HostLink], is_dry_run: bool = False) -> None:
     """Release the locks that dead clients (hvdocker processes) left, and send a note for each.
 
-    With `is_dry_run` only the notes are sent. A client is dead if its lock is stale, or if it was a process of this
-    machine that has ended. `down` and `gc` call this, because they take no lock if they have nothing to remove, and
-    so would leave a dead lock in place."""
+    With `is_dry_run` only the notes are sent. `find_dead_locks` says which locks count as dead. `down` and `gc` call
+    this, because they take no lock if they have nothing to remove, and so would leave a dead lock in place."""
     from hvdocker.locks.held_locks import find_dead_locks, release_dead_locks
 
     if located.inventory.is_local:

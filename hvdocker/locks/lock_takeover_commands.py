@@ -163,11 +163,12 @@ tell free
 class LockAnswer:
     """The answer of a host about its lock.
 
-    `state` is taken (by this client), held (by another client), free, unusable or unwritable. `holder` is the client
-    that holds the lock, None if it is free. `replaced_holder` is the stale holder whose lock this client took over,
-    None if there was none. `reason` says why the lock is unusable or unwritable. `disk` is the line of `df` for the
-    folder if it is unwritable. `sort_key` is (machine-id, address and port of sshd). Every client sorts hosts by it,
-    whatever names its inventory gives them."""
+    `state` is taken (by this client), held, free, unusable or unwritable. Held means by another client; the answer to
+    `look_at_lock` means any client, and after a renewal or release that failed it may be this one. `holder` is the
+    client that holds the lock, None if it is free. `replaced_holder` is the stale holder whose lock this client took
+    over, None if there was none. `reason` says why the lock is unusable or unwritable. `disk` is the line of `df` for
+    the folder if it is unwritable. `sort_key` is (machine-id, address and port of sshd). Every client sorts hosts by
+    it, whatever names its inventory gives them."""
 
     state: str
     holder: Holder | None = None

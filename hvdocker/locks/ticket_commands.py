@@ -9,8 +9,8 @@ A ticket that was not renewed for DEAD_S seconds is dead. A client that lists ti
 change nothing on the host (as in a dry run). If a dead ticket is renewed at that very moment, it may be removed all the
 same. Its client then creates another.
 
-The scripts return the content of a ticket as one line and interpret only its token. A ticket is renewed or
-removed only by a client that knows the token."""
+The scripts return the content of a ticket as one line and interpret only its token. A living ticket is
+renewed or removed only by a client that knows the token."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Values for the GPUs of a host: model, memory, load, and the processes that make a GPU busy. Pure."""
+"""Values for the GPUs of a host: model, memory, load, and the processes that use a GPU. Pure.
+
+gpu_query.py makes these values from the output of nvidia-smi. Memory is in MiB."""
 
 from __future__ import annotations
 
@@ -13,8 +15,9 @@ from hvdocker.units import MIB
 class GpuProcess:
     """A process that uses a GPU.
 
-    `container` is the id of the container that the process runs in, or empty if that is unknown. `used_mb` is the GPU
-    memory that it uses, or None if the driver does not report it."""
+    `pid` is 0 if the driver does not report it; `name` and `user` are empty if they are unknown. `container` is the id
+    of the container that the process runs in, or empty if it runs in none or that is unknown. `used_mb` is the GPU
+    memory that it uses, or None if the driver does not report it. If `pid` is 0, it is that of the whole GPU."""
 
     pid: int
     name: str = ""
@@ -27,8 +30,8 @@ class GpuProcess:
 class GpuSeen:
     """A GPU device that a container can get: a whole card, or a MIG slice (a part of a card that acts as a GPU).
 
-    For a slice, `parent` is the UUID of its card and `index` the index of its card. Values that the driver does not
-    report are None. `utilization` is in percent, `temperature` in degrees Celsius."""
+    For a slice, `parent` is the UUID of its card and `index` the index of its card. `parent` is empty for a whole card.
+    Values that the driver does not report are None. `utilization` is in percent, `temperature` in degrees Celsius."""
 
     index: int
     uuid: str

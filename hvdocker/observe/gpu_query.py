@@ -85,7 +85,8 @@ printf '%s\n' "$said" | { count=0
 def count_gpus() -> Command:
     """Return a command that prints `count N`, the number of NVIDIA cards.
 
-    N is 0 if the host has no nvidia-smi, and 1 if the driver hangs."""
+    N is 0 if the host has no nvidia-smi or it fails, and 1 if `timeout` ended it because the driver hangs. On a host
+    without `timeout` the command itself hangs then."""
     return shell(_COUNT_SCRIPT, str(NVIDIA_SMI_TIMEOUT_S))
 
 

@@ -73,8 +73,8 @@ def cluster_state(inventory: Inventory, hosts: Mapping[str, HostSeen], with_imag
 def refresh_state(inventory: Inventory, links: Mapping[str, HostLink], before: ClusterState) -> ClusterState:
     """Observe again what other users may have changed meanwhile: containers, the image and listening ports.
 
-    All other facts about a host are taken from `before`. `up` calls this if it got its locks without waiting. Raises
-    HvdockerError if a host does not answer."""
+    All other facts about a host are taken from `before`. `up` calls this if it got its locks without waiting, except
+    for a local cluster. Raises HvdockerError if a host does not answer."""
 
     def look(name: str) -> HostSeen:
         link = links[name]
@@ -137,8 +137,8 @@ def _probe_and_ask_engine(
     """Probe the host, ask its engine, and start the GPU query in the thread pool `beside`.
 
     The third result is the GPU query under way. It is None if the host has no nvidia-smi or `with_gpus` is False. To
-    save time, the engine is asked at its usual socket while the probe still looks for the actual socket. If the
-    actual socket is another one, the engine is asked again."""
+    save time, the engine is asked at its usual socket while the probe still looks for the actual socket. If the actual
+    socket is another one, or the first try failed, the engine is asked again."""
     guess = beside.submit(ask_engine, link, inventory)
     answer = _probe(link, inventory)
     cards = beside.submit(see_gpus, link) if with_gpus and "smi" in answer.values else None

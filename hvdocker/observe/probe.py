@@ -169,7 +169,7 @@ def docker_arch(machine: str) -> str:
     """Convert `machine`, the CPU architecture that engines report (`x86_64`, as uname) to the name that images use
     (`amd64`).
 
-    Any other name is returned unchanged."""
+    A name that is not known here is returned unchanged."""
     known: Mapping[str, str] = {
         "x86_64": "amd64", "aarch64": "arm64", "armv7l": "arm", "ppc64le": "ppc64le", "s390x": "s390x",
         "i686": "386", "i386": "386",

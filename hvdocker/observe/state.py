@@ -53,7 +53,7 @@ class ContainerSeen:
 
     @property
     def is_living(self) -> bool:
-        """Whether the container has a process, and so holds its slots and GPUs."""
+        """Whether the container runs, is paused or is being restarted, and so holds its slots and GPUs."""
         return self.state in ("running", "paused", "restarting")
 
     @property
@@ -211,14 +211,16 @@ class HostSeen:
 
     `uid`, `gid` and `home` are those of the SSH user. `containers` are those of the observed cluster,
     `other_containers` those of other clusters. `image` is the cluster's image, None if the host does not have it.
-    `gpu_error` says why nothing is known about the GPUs, though the host should have some. `gpu_notes` are texts
-    about cards that cannot be used. `reached_at` is the host's address to which the controller connected.
-    `missing_paths` are mount sources that do not exist, `unreadable_paths` those that the SSH user may not read.
-    `boot_id` is the kernel's id of this boot. `home_free_bytes` is the free space in the home, None if unknown.
-    `cluster_dir` is the cluster's folder on the host, None if there is none. `job_folders` are the names of the job
-    folders in it. `needs_sudo` means that the engine is reached only through sudo. `addresses` are those of all
-    interfaces. `members_line` is the content of the file `members` in `cluster_dir` (cluster/plan/members.py), empty
-    without it. `groups` are the supplementary groups of the SSH user."""
+    `gpu_error` says why nothing is known about the GPUs, though the host should have some. `gpu_notes` are texts about
+    warnings of the driver and cards that cannot be used. `reached_at` is the host's address to which the controller
+    connected, empty if unknown. `listening_ports` are the TCP ports on which processes listen, but only the worker's
+    port if the cluster's worker already runs on it. `missing_paths` are mount sources that do not exist,
+    `unreadable_paths` those that the SSH user may not read. `boot_id` is the kernel's id of this boot.
+    `home_free_bytes` is the free space in the home, None if unknown. `cluster_dir` is the cluster's folder on the host,
+    None if there is none. `job_folders` are the names of the job folders in it. `needs_sudo` means that the engine is
+    reached only through sudo. `addresses` are those of all interfaces. `members_line` is the content of the file
+    `members` in `cluster_dir` (cluster/plan/members.py), empty without it. `groups` are the supplementary groups of the
+    SSH user."""
 
     name: str
     uid: int

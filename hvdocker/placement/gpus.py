@@ -42,9 +42,10 @@ class CpuSlots:
 class HostGpus:
     """The GPUs of one host, or its processor slots if it has no GPUs.
 
-    `host` is the `host:` of the inventory. `uses` has one entry for each GPU. `cpu_slots` is None if the host has GPU
-    cards or its GPUs are unknown. `notes` are about GPU cards that cannot be used. `containers` are hvdocker's
-    containers on the host, of all clusters, by id. `error` says why the host's GPUs are unknown, or is None."""
+    `host` is the `host:` of the inventory. `uses` has one entry for each GPU; in a local cluster, whose hosts share
+    their GPUs, only the first host has them. `cpu_slots` is None if the host has GPU cards or its GPUs are unknown.
+    `notes` are about warnings of the driver and GPU cards that cannot be used. `containers` are hvdocker's containers
+    on the host, of all clusters, by id. `error` says why the host's GPUs are unknown, or is None."""
 
     name: str
     host: str

@@ -30,7 +30,7 @@ class HostPlan:
     worker_name: str
     workers_on_machine: int = 1
     devices: tuple[str, ...] = ()
-    # The request that the cluster was created for (scope_label.py); empty if `up` took all free slots.
+    # The request that the cluster was created for (scope_label.py); empty if `up` had no flag that chooses slots.
     request_label: str = ""
 
     @property

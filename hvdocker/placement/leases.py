@@ -18,7 +18,7 @@ class Lease:
     """A job or a cluster that holds a GPU.
 
     `owner` is the user who created the job or cluster, empty if unknown. `job` is empty if the cluster holds the GPU
-    and none of its jobs uses it. `container` is the id of the worker or master whose label records the lease."""
+    and none of its jobs uses it. `container` is the id of the job's master, or of the worker if `job` is empty."""
 
     cluster: str
     owner: str
@@ -36,8 +36,9 @@ class Lease:
 class GpuUse:
     """A GPU, the jobs and clusters that hold it (`leases`), and its foreign processes.
 
-    There is more than one lease only if clusters overlap. A process is foreign if it does not run in a
-    container of a cluster that holds the GPU. Foreign processes that together use little memory are left out."""
+    There is more than one lease only if clusters overlap. A process is foreign if it does not run in a container of a
+    cluster that holds the GPU (or another slice of the same card). If foreign processes together use little memory,
+    only those whose memory is unknown are listed."""
 
     gpu: GpuSeen
     leases: tuple[Lease, ...] = ()
@@ -67,7 +68,8 @@ def gpu_uses(
 
     `jobs` are the leases of jobs on all hosts by UUID, from `job_leases`. They are needed because a job's label is on
     its master, which runs on only one of the job's hosts. If `jobs` is None, only the masters on this host count.
-    Processes outside of the holding clusters count as foreign if they together use at least `busy_bytes` of memory."""
+    Processes outside of the holding clusters count as foreign if they together use at least `busy_bytes` of memory;
+    those whose memory is unknown always count."""
     known = (*seen.containers, *seen.other_containers)
     workers = _worker_leases(known)
     jobs = job_leases((seen,)) if jobs is None else jobs

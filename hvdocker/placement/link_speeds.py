@@ -23,8 +23,8 @@ def read_link_speeds(located: Located) -> LinkSpeeds:
     """Return the speed in bits per second of each measured pair of hosts (the set of their two names). Return an empty
     mapping if there is no usable `.hvdocker/links.json`.
 
-    `located` is the inventory and its file, beside which `.hvdocker` is. Pairs with a host whose `host:` has changed
-    since the measurement are left out."""
+    `located` has the inventory and the folder `.hvdocker`. Pairs with a host whose `host:` has changed since the
+    measurement are left out."""
     try:
         with (located.state / LINKS_FILE).open("rb") as file:
             told = json.loads(file.read(MAX_FILE_BYTES))

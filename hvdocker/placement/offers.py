@@ -73,8 +73,8 @@ def _local_offers(inventory: Inventory, seen: Mapping[str, HostSeen]) -> list[Of
     """Return the offers (free slots) of a local cluster, whose workers share one machine, one for each worker in
     `seen`.
 
-    The free GPUs are divided among the workers. If there are fewer free GPUs than workers, no GPU is used and every
-    worker offers processor slots."""
+    The GPUs that the cluster may take are divided among the workers. If there are fewer of them than workers, no GPU is
+    used and every worker offers processor slots."""
     if not seen:
         return []
     first = next(iter(seen.values()))
@@ -95,8 +95,8 @@ def offers_to_job(inventory: Inventory, state: ClusterState, placed: Mapping[str
     """Return the free and held slots of each worker of the cluster for a new job. `placed` maps the names of the
     cluster's hosts to their plans.
 
-    Slots of running jobs are held, as the labels of the jobs' masters say. A GPU of this cluster also counts as held
-    if another cluster holds it too or a foreign process uses it."""
+    Slots of running jobs are held, as the labels of masters and of joined workers say. A GPU of this cluster also
+    counts as held if another cluster holds it too or a foreign process uses it."""
     return [_worker_offer(inventory, state, place) for place in placed.values()]
 
 

@@ -70,8 +70,9 @@ def scope_with_other_hosts(inventory: Inventory, state: ClusterState) -> Cluster
 def full_scope(inventory: Inventory, state: ClusterState) -> ClusterScope:
     """Return the scope (hosts with their slots and GPUs) of `up` without a request: all free slots of all hosts.
 
-    Hosts on which a job runs keep the slots and GPUs that they have. Raise HostUnfit or NotEnoughSlots if a host with
-    GPUs has no usable or no free GPU, or fewer GPUs than its `slots:`; HostErrors if there are several such hosts."""
+    Hosts on which a job runs keep the slots and GPUs that they have; in a local cluster all hosts keep them if any job
+    runs. Raise HostUnfit or NotEnoughSlots if a host with GPUs (not of a local cluster) has no usable or no free GPU,
+    or fewer GPUs than its `slots:`; HostErrors if there are several such hosts."""
     if inventory.is_local and state.running_jobs():
         # All workers share the GPUs of one machine, so one worker's share cannot change without the others.
         return replace(current_scope(inventory, state), request_label="")
@@ -85,12 +86,11 @@ def requested_scope(
     inventory: Inventory, state: ClusterState, request: SlotRequest, links: Mapping[frozenset[str], float]
 ) -> ClusterScope:
     """Return the scope (hosts with their slots and GPUs) for the requested slots. Raise NotEnoughSlots if they are not
-    free.
+    free, and UsageProblem if the request is wrong.
 
-    If the labels of the workers show that the cluster was created for the same request, and no slot is missing, the
-    current scope is returned. So a second `up -np 6` changes nothing. `links` are the measured speeds of pairs of hosts
-    in bits per second: of hosts that are otherwise equally good, those with the fastest network between them are
-    chosen."""
+    If the existing workers already meet the request (`_is_request_met`), the current scope is returned. So a second
+    `up -np 6` changes nothing. `links` are the measured speeds of pairs of hosts in bits per second: of hosts that are
+    otherwise equally good, those with the fastest network between them are chosen."""
     words = label_for_request(request)
     offers = _offers_for_request(inventory, state, request)
     if _is_request_met(inventory, state, words, offers):

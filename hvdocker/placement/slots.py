@@ -1,4 +1,4 @@
-"""The values that placement works with: slots, offers (the free slots of a host), and requests for slots. Pure."""
+"""The values that placement works with: slots, offers (free and held slots of a host), and requests. Pure."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ class HeldSlots:
 class Offer:
     """The slots of a host that a cluster or a job could use.
 
-    `free` are the free slots, in the order in which they are assigned. `held_slots` are the others, with their
-    holders. `has_gpus` says that the host has GPUs. The maker of an offer must set it if all GPUs are held, because
-    `offers_gpus` otherwise finds GPUs only among the free slots."""
+    `free` are the free slots, in the order in which they are assigned. `held_slots` counts the slots that are not
+    available, by holder. `has_gpus` says that the host has GPUs. The maker of an offer must set it if all GPUs are
+    held, because `offers_gpus` otherwise finds GPUs only among the free slots."""
 
     host: str
     free: tuple[Slot, ...] = ()
@@ -80,10 +80,11 @@ class GpuRequest:
 class SlotRequest:
     """The slots that a user requests for a job or a cluster.
 
-    `np` is the number of slots; None means all slots. `exact` are the hosts and slots of `-H`, which replace `strategy`
-    (pack, spread or balanced). `head` is the host that `-H` calls localhost, or empty. `include` are the names of the
-    only hosts to use (empty: all), and `exclude` are the names of hosts not to use. `gpu` is the value of `--gpu`, None
-    without it. `elastic` are the bounds of an elastic job; its number of slots may differ from `np` within them."""
+    `np` is the number of slots; None means all slots, or those of `exact`. `exact` are the hosts and slots of `-H`,
+    which replace `strategy` (pack, spread or balanced). `head` is the host that `-H` calls localhost, or empty.
+    `include` are the names of the only hosts to use (empty: all), and `exclude` are the names of hosts not to use.
+    `gpu` is the value of `--gpu`, None without it. `elastic` are the bounds of an elastic job; its number of slots may
+    differ from `np` within them."""
 
     np: int | None = None
     strategy: str = "pack"

@@ -6,6 +6,6 @@ through the waves (groups of stages), runs the steps of all hosts at once, and r
 For every step `actions.py` finds the function that executes it: `ACTIONS` in `<subject>/actions.py`, beside the
 `steps.py` that defines the step.
 
-To add a step, define it in `<subject>/steps.py`, add its function to `ACTIONS` in `<subject>/actions.py`, and its
-commands to `script/` if `--script` is to print it. Work that all hosts of a stage share goes into a context
-manager `prepare` in `<subject>/actions.py`."""
+To add a step, define it in `<subject>/steps.py`, add its function to `ACTIONS` in `<subject>/actions.py`, and the
+function that writes its commands for `--script` to the table in `script/script.py`. Work that all hosts of a stage
+share goes into a context manager `prepare` in `<subject>/actions.py`."""

@@ -1,4 +1,5 @@
-"""hosts.json, in which `up` lists the hosts of a running elastic job. The supervisor reads each change. Pure."""
+"""hosts.json, in which the controller lists the hosts of a running elastic job when workers have changed. The
+supervisor reads each change. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from collections.abc import Iterable
 
 from hvdocker.protocol.job_file import JobHost, parse_job_host
 
-# In a master, below /run/hvdocker. Missing until `up` updates the master.
+# In a master, below /run/hvdocker. Missing until `up`, or a `train` that replaces workers, updates the master.
 HOSTS_FILE = "hosts.json"
 
 

@@ -1,6 +1,7 @@
 """job.json, the file with which the controller describes a job to its containers: its writer and its reader. Pure.
 
-Every host of a job has such a file. The files differ only in the name of the host and in its GPUs."""
+Every host of a job has such a file. At the start of the job the files differ only in the name of the host and in its
+GPUs. The file of a host that joins later names this host among `hosts` too; the other files do not."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ class JobError(ValueError):
 
 @dataclass(frozen=True)
 class JobHost:
-    """A host of a job: its name, its training address, and how many ranks it may have (`slots`)."""
+    """A host of a job: its name, its training address, and how many ranks it may run at once (`slots`)."""
 
     name: str
     address: str
@@ -103,8 +104,8 @@ class Job:
     def text(self) -> str:
         """Return the text of the job.json. Of secrets it has only the names.
 
-        It has the command and the environment, so that the launcher only has to start `rank JOB` on every host: nothing
-        that the user typed passes through a remote shell, and no value of `--env` through a command line."""
+        It has the command and the environment, so that the launcher only has to start `rank JOB` on every host: no word
+        of the user's command passes through a remote shell, and no value of `--env` through a command line."""
         return json_text({
             "format": FORMAT,
             "job": self.name,

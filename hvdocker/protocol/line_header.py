@@ -1,7 +1,7 @@
 """The header of a rank's line in the output of a job, such as `[1]<stdout>:`. Pure.
 
 If a rank does not run on the host that the placement says, the supervisor adds the host: `[1@c]<stdout>:`. Every
-launcher gives its lines this header, or the supervisor translates the launcher's own header into it."""
+launcher gives the lines of ranks this header, or the supervisor translates the launcher's own header into it."""
 
 from __future__ import annotations
 
@@ -31,5 +31,6 @@ def without_header(piece: bytes) -> bytes:
 
 
 def may_become_header(piece: bytes) -> bool:
-    """Return whether `piece`, the unfinished start of a line, may become a header when more of the line arrives."""
+    """Return whether `piece`, the unfinished start of a line, may be a header or the start of one: it is short and
+    begins with `[`."""
     return bool(_MAYBE_HEADER.match(piece))

@@ -1,5 +1,6 @@
-"""Marks are one-line JSON messages that ranks send to the supervisor. They go through the stderr of the rank, because
-a launcher offers no other channel back. The supervisor removes them from the output. Pure."""
+"""Marks are one-line JSON messages that ranks send to the supervisor. They go through the output of the rank, mostly
+through its stderr, because a launcher may offer no other channel back. The supervisor removes them from the output.
+Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ MARK_START = b"\x1ehvdocker "
 
 def encode_mark(mark: Mark) -> bytes:
     """Return a mark (a message to the supervisor), such as {"event": "rank-start", "rank": 0}, as one line of bytes,
-    ready to be written to stderr."""
+    ready to be written to the output of the rank."""
     return MARK_START + json.dumps(mark, sort_keys=True).encode() + b"\n"
 
 

@@ -14,9 +14,10 @@ _PREFIX_ONLY = re.compile(_RANK + r"<(?:stdout|stderr)>:?")
 
 @dataclass(frozen=True)
 class Line:
-    """A line of a job's output without its prefix. `rank` and `host` are None for lines that no rank wrote, such as
-    those of the launcher. `is_error`: the rank wrote it to stderr. `is_state`: it is a state of a progress bar, which
-    the next line of the same rank and stream overwrites."""
+    """A line of a job's output without its prefix (the header of a rank's line). `rank` and `host` are None for lines
+    that no rank wrote, such as those of the launcher; `host` also if the host of the rank is unknown. `is_error`: the
+    rank wrote it to stderr. `is_state`: it is a state of a progress bar, which the next line of the same rank and
+    stream overwrites."""
 
     text: str
     rank: int | None = None
@@ -47,7 +48,7 @@ class LineFilter:
 def parse_line(raw: str, host_of_rank: Sequence[str]) -> Line:
     """Split a raw line, such as `[1]<stderr>:text`, into its prefix (rank, host, stream) and its text. A line without
     such a prefix is one of the launcher itself. `host_of_rank` has the host of each rank by the placement; a host in
-    the prefix (`[1@c]`) takes precedence. A carriage return at the end makes it a state of a progress bar."""
+    the prefix (`[1@c]`) takes precedence. A rank's line that ends in a carriage return is a state of a progress bar."""
     found = _PREFIX.match(raw)
     if not found:
         return Line(raw)
@@ -58,11 +59,12 @@ def parse_line(raw: str, host_of_rank: Sequence[str]) -> Line:
 
 
 def settle_states(lines: Iterable[Line], is_open: bool = False) -> Iterator[Line]:
-    """Yield all lines, and the final state of every progress bar as a plain line (`is_state` False). States are lines
-    that the next line of their rank and stream overwrites.
+    """Yield the lines, and each final state of a progress bar once more as a plain line (`is_state` False). A state is
+    a line that the next line of its rank and stream overwrites.
 
-    A state is final if only an empty line follows it, or if the output ends. With `is_open` the output goes on after
-    these lines, so the last states are not final yet."""
+    A state is final if that next line is empty: the plain line then takes the place of the empty one. If there is no
+    next line, the state is final too, and its plain line comes after all lines. With `is_open` the output goes on after
+    these lines, so that such last states are not final yet."""
     current: dict[tuple[int | None, bool], Line] = {}
     for line in lines:
         if line.is_state:
@@ -75,8 +77,8 @@ def settle_states(lines: Iterable[Line], is_open: bool = False) -> Iterator[Line
 
 
 def without_states(lines: Iterable[Line], is_open: bool = False) -> Iterator[Line]:
-    """Yield the lines, but of each progress bar only the final state, as a plain line. With `is_open` the output goes
-    on after these lines, so the last states are not final yet and are left out."""
+    """Yield the lines, but of the states of progress bars only the final ones (see `settle_states`), as plain lines.
+    With `is_open` the output goes on after these lines, so the last states are not final yet and are left out."""
     return (line for line in settle_states(lines, is_open) if not line.is_state)
 
 

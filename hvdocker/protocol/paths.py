@@ -2,11 +2,11 @@
 that reads them. Pure.
 
 /train                        the code, a mount of ~/.hvdocker/CLUSTER/HOST/code on the host
-/run/hvdocker/jobs/JOB        job.json, out and logs, a mount of ~/.hvdocker/CLUSTER/HOST/jobs on the host
+/run/hvdocker/jobs/JOB        job.json, out and logs; ~/.hvdocker/CLUSTER/HOST/jobs/JOB on the host
 /run/hvdocker/ssh             keys, known_hosts and configs, mode 0600
 /run/hvdocker/secrets/JOB     the job's secrets, mode 0400
 /run/hvdocker/record.json     in a master: the state of the job and how it ended
-/out                          a symbolic link to the out folder of the job that runs in this container
+/out                          a symbolic link to the out folder of a job that runs in this container (`out_link.py`)
 """
 
 from __future__ import annotations

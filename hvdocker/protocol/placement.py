@@ -19,7 +19,8 @@ class Share:
 @dataclass(frozen=True)
 class Placement:
     """The hosts of a job, each with its share (the slots that the job has there). The head comes first. It is the host
-    with the smallest share, or the host that the user chose; the others follow in inventory order."""
+    with the smallest share, or the host that the user chose. The others follow in inventory order, then hosts that
+    joined the running job."""
 
     shares: tuple[Share, ...]
 
@@ -36,7 +37,8 @@ class Placement:
         return tuple(share.host for share in self.shares)
 
     def host_of_rank(self) -> tuple[str, ...]:
-        """Return the host of every rank: item N is the host of rank N."""
+        """Return the host of each rank at the start of the job: item N is the host of rank N. There are as many items
+        as slots."""
         return tuple(share.host for share in self.shares for _ in range(share.slots))
 
     def devices_on(self, host: str) -> tuple[str, ...]:

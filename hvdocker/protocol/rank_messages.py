@@ -78,7 +78,7 @@ class RankEnd:
 
     @property
     def signal_name(self) -> str:
-        """The name of the signal, such as SIGKILL; its number if the controller knows no such signal."""
+        """The name of the signal, such as SIGKILL; `signal N` if the controller knows no signal with the number N."""
         try:
             return Signals(self.signal or 0).name
         except ValueError:

@@ -1,7 +1,7 @@
 """record.json, which the supervisor writes and the controller reads: what a job is doing, and how it ended. Pure.
 
 The controller did not write record.json, so its fields are checked one by one: a missing or wrong value becomes a
-default."""
+default. Only a text without the job, its state or its start is no valid record."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ class Hang:
 @dataclass(frozen=True)
 class RecordContent:
     """The content of record.json as the supervisor writes it; JobRecord, which reads it, explains the fields. `ranks`
-    has one entry for each rank, which says when it started and, if it has ended, when and how."""
+    has one entry for each rank that has started. It says when and, if the rank has ended, when and how it ended."""
 
     job: str
     cluster: str
@@ -195,12 +195,12 @@ class JobRecord:
 
     `state` is `running`, `succeeded`, `failed` or `stopped`; if a supervisor is killed, it stays `running`. `code` is
     the exit code of the master, None while the job runs. `started` and `finished` are seconds since the epoch;
-    `finished` is 0 while the job runs. `restarts` counts the restarts that were made. `first_failure` and `lost_hosts`
-    are those of the last attempt (run of the launcher). `dropped_by_rule` are the lines because of which a
-    log rule dropped their hosts, `dropped_hosts` are hosts whose ranks kept failing. `stopped_by_rule` is the line that
-    forbade further restarts. `versions` maps installed packages, and `python`, to their versions. `output_lines` counts
-    the lines that the launcher wrote in attempts that are over; 0 if an older image did not count them. `launcher` is
-    the name of the launcher, and `launcher_reason` says what chose it."""
+    `finished` is 0 while the job runs. `restarts` counts the restarts by this master. `first_failure` and `lost_hosts`
+    are those of the last attempt (run of the launcher). `dropped_by_rule` are the lines because of which a log rule
+    dropped their hosts, `dropped_hosts` are hosts whose ranks kept failing. `stopped_by_rule` is the line that forbade
+    further restarts. `versions` maps installed packages, and `python`, to their versions. `output_lines` counts the
+    lines that the launcher wrote in attempts that are over; 0 if an older image did not count them. `launcher` is the
+    name of the launcher, and `launcher_reason` says what chose it."""
 
     job: str
     state: str

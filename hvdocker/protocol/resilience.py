@@ -23,8 +23,8 @@ class Elastic:
 
     @staticmethod
     def read(label: str) -> Elastic | None:
-        """Parse the value of a master's label `hvdocker.elastic`: the bounds as `min:max`, such as `2:8`. An empty max
-        means no upper bound. Return None for any other text, for example an empty one."""
+        """Parse the value of a master's label `hvdocker.elastic`: the bounds as `min:max`, such as `2:8`. An empty or
+        missing max means no upper bound. Return None for any other text, for example an empty one."""
         fewest, _, most = label.partition(":")
         if not label.isascii() or not fewest.isdecimal() or (most and not most.isdecimal()):
             return None
@@ -34,7 +34,8 @@ class Elastic:
 @dataclass(frozen=True)
 class Rule:
     """A log rule: `pattern` is a regular expression for the output lines of ranks, `then` is what a match causes:
-    `drop` leaves the host of that rank out of the job, `stop` forbids further restarts."""
+    `drop` leaves the host of the rank out of the job (if the job is not elastic, from its next restart on), `stop`
+    forbids further restarts. The head is never dropped."""
 
     pattern: str
     then: str
@@ -42,9 +43,9 @@ class Rule:
 
 @dataclass(frozen=True)
 class Resilience:
-    """What a job does on failure. `restarts` is how many restarts are left. `first_restart` is how many were made
-    before this master, because a job that lost its head is started again with a new master. `elastic` is None for a
-    job that is not elastic. `hang_after_s` is the time without progress that counts as a hang (0: hangs are not
+    """What a job does on failure. `restarts` is how many restarts this master may make. `first_restart` is how many
+    were made before this master, because a job that lost its head is started again with a new master. `elastic` is None
+    for a job that is not elastic. `hang_after_s` is the time without progress that counts as a hang (0: hangs are not
     detected), and `on_hang` what happens then: `wait` (nothing), `kill` (the job is ended) or `restart`. `rules` are
     the log rules."""
 

@@ -1,6 +1,7 @@
-"""The environment variables that the ranks of every launcher have. Pure.
+"""Environment variables of ranks. Pure.
 
-RANK to MASTER_PORT are the usual names of distributed training. The others are hvdocker's own."""
+RANK to MASTER_PORT are the usual names of distributed training. The others are hvdocker's own. The ranks of every
+launcher have them all, except those whose comment says otherwise."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ JOB = "HVDOCKER_JOB"
 RESTART = "HVDOCKER_RESTART"
 # Seconds that a launcher leaves ranks between SIGTERM and SIGKILL. Not for the command.
 GRACE_S = "HVDOCKER_GRACE_S"
-# With 1, a Python process of a rank that fails ends without waiting for other ranks.
+# With 1, a Python process of a rank that fails ends without waiting for other ranks. Only some launchers set it.
 FAIL_FAST = "HVDOCKER_FAIL_FAST"
 # The socket to which the rank wrapper sends its output, if another program started it. Not for the command.
 OUTPUT_SOCKET = "HVDOCKER_OUTPUT_SOCKET"

@@ -38,8 +38,8 @@ def build_layer(writer: ScriptWriter, step: BuildLayer, trust: Any) -> Iterator[
     """Yield the lines that build the image layer with the user's Python requirements (`step.requirements`), on the host
     of the step. `trust` is not used.
 
-    The docker CLI runs without its configuration file. Proxy settings in that file would get into the container, and so
-    into the image."""
+    Only `docker run` is called without the docker CLI's configuration file. Proxy settings in that file would get into
+    the container, and so into the image."""
     folder, name = (f'"$keys/layer/{layer_commands.FOLDER}', layer_commands.build_container_name(step.key, "by-hand"))
     yield f'mkdir -p {folder}/{layer_commands.WHEELS}"'
     for wheel in step.requirements.wheels:

@@ -44,8 +44,8 @@ def join_job(writer: ScriptWriter, step: steps.JoinJob, trust: Any) -> Iterator[
 
 def _edit_job_file(step: steps.JoinJob) -> str:
     """Return a sed command that reads the head's job.json on standard input and prints the job.json of the joining
-    host. The command replaces the host's name and GPUs. If the joining host is new to the job, the command also adds it
-    to the list of hosts.
+    host. The command replaces the host's name, and its GPUs if the job uses GPUs. If the joining host is new to the
+    job, the command also adds it to the list of hosts.
 
     sed can edit by line, because hvdocker wrote the file: only keys of the first level have exactly one blank before
     them, so no value can look like one of the edited lines."""

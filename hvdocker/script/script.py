@@ -1,6 +1,7 @@
-"""Renders a plan as a bash script that does the same by hand, with ssh, docker, tar and ssh-keygen.
+"""Renders a plan as a bash script that does the same by hand, with ssh, docker, tar and ssh-keygen. For the steps
+BuildImage and FetchJobs it calls hvdocker.
 
-The script contains no keys. It makes them while it runs."""
+The script contains no private keys. While it runs, it makes them, or copies them from the user's files or a worker."""
 
 from __future__ import annotations
 

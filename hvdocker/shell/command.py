@@ -1,4 +1,4 @@
-"""A command is a tuple of words. Only `Command.line` turns words into a shell line. Pure."""
+"""A command is a tuple of words, which `Command.line` turns into a shell line. Pure."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Commands for hvdocker's folders on a host: create, pack, remove. They need a POSIX shell and tar. Nothing runs
-here: each function returns a command. Pure."""
+"""Commands for hvdocker's folders on a host: create, pack, remove. They need a POSIX shell and tar, and some need
+`find -print0`, `xargs -0` and `stat -c`. Nothing runs here: each function returns a command. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MEMBERS_FILE = "members"
 # The paths in a cluster's folder that are code; the files in a job's folder that describe its origin.
 CODE_PATHS = ("code", "code.sync/index", "code.sync/paths")
 ORIGIN_FILES = ("capsule.json", "code.patch")
-# The folder in a cluster's folder with files of jobs that a later sync replaced in the code folder. It is below
+# The folder in a cluster's folder with files of jobs that a later sync or join replaced in the code folder. It is below
 # `jobs`, because containers mount that: the engine reads files there that the SSH user may not read. The dot
 # keeps it from being a job.
 REPLACED_FOLDER = "jobs/.replaced"
@@ -26,7 +26,8 @@ CACHE_NAMES = ("__pycache__", "*.pyc", ".ipynb_checkpoints", ".pytest_cache")
 KEPT_LINE = "hvdocker-kept"
 # Moves files of the code folder, the current folder, to the folder $kept, if they are not as the last sync left them:
 # a job changed them. Standard input has the listing of the files that are about to be replaced or removed, and $state
-# is the folder with the index. $1 is a file for scratch. Prints KEPT_LINE and how many files were moved.
+# is the folder with the index. $1 is a file for scratch. Prints KEPT_LINE and how many files were moved,
+# if any were.
 KEEP_CHANGED = (
     # Modes of folders begin with 4. A folder is never moved: only files are.
     'keep_changed() { grep -v \'^//4\' | sort -u > "$1" || return 1; [ -s "$1" ] || return 0; '
@@ -56,10 +57,10 @@ _MOVE_ASIDE = (
 
 
 def make_folders(root: str, paths: Iterable[str], is_shared: bool = False) -> Command:
-    """Return the command that creates the folders `paths`, private to their owner. With `is_shared` they are open to
-    all, for a container whose user is not the SSH user. Their parent folders are private in either case. `root` is the
-    folder that contains them all. If `root` did not exist before, the command prints a line for
-    `highest_new_folder`."""
+    """Return the command that creates the folders `paths` if they are missing, and makes them private to their owner.
+    With `is_shared` it opens them to all, for a container whose user is not the SSH user. Other folders that it creates
+    above them are private in either case. `root` is the folder that contains them all; it may be one of them. If `root`
+    did not exist before, the command prints a line for `highest_new_folder`."""
     script = (
         "umask 077; above=$1; new=; "
         'while [ -n "$above" ] && [ ! -e "$above" ]; do new=$above; above=${above%/*}; done; '
@@ -88,7 +89,8 @@ def highest_new_folder(text: str) -> str | None:
 
 def remove_tree(path: str) -> Command:
     """Return the command that removes the folder `path`, then its parent folders up to `.hvdocker` (included), as long
-    as they are empty. It succeeds if the folder does not exist."""
+    as they are empty. No parent folder is removed if none of them is a `.hvdocker`. The command succeeds if the folder
+    does not exist."""
     return _remove_tree("*/.hvdocker/*", path)
 
 
@@ -118,8 +120,8 @@ def _remove_tree(removable: str, *words: str) -> Command:
 
 def unpack_tar(folder: str) -> Command:
     """Return the command that unpacks a tar stream from standard input into a folder, which it creates if it is
-    missing. The files are readable by all, so that a container of another user can read them. Parent folders that
-    exist keep their mode."""
+    missing. Files that all may read in the archive stay readable by all, so that a container of another user can read
+    them. Parent folders that exist keep their mode."""
     return shell('umask 022; mkdir -p -- "$1" && exec tar -xf - -C "$1"', folder)
 
 
@@ -162,8 +164,9 @@ _TAR_STATUS = "if [ $code -eq 1 ]; then case $(tar --version 2>/dev/null) in *GN
 
 def pack_tar(folder: str, names: Iterable[str]) -> Command:
     """Return the command that writes a tar stream of the files and folders `names` in `folder` to standard output.
-    Names that do not exist are left out; if none exists, the archive is empty. The exit status is not 0 if a file
-    could not be read; the archive then has all others."""
+    Names that do not exist are left out; if none exists, the archive is empty. First, files of the SSH user that a job
+    closed to it are opened by chmod. The exit status is not 0 if a file could not be read; the archive then has all
+    others."""
     script = (
         f"{OPEN_OWN}"
         'cd -- "$1" || exit 1; shift; for name do shift; [ -e "$name" ] && set -- "$@" "$name"; done; '
@@ -177,7 +180,7 @@ def pack_listed(folder: str) -> Command:
     """Return the command that writes a tar stream of files in `folder` to standard output. Standard input has their
     paths, each ended by a NUL byte. The exit status is not 0 if a file could not be read; the archive then has all
     others."""
-    # Only GNU tar reads such a list. In lists of other tars a name cannot contain a newline.
+    # Not every tar reads such a list, so only GNU tar gets it. In the lists for others a name cannot contain a newline.
     script = (
         'cd -- "$1" || exit 1; case $(tar --version 2>/dev/null) in '
         "*GNU*) tar --no-recursion --null -T - -cf -; code=$?;; "

@@ -9,7 +9,7 @@ stream of the missing files, `broadcast.py` copies the pieces of the stream to a
 SyncCode, and `actions.py` carries it out.
 
 A sync without changes takes one round trip and about a hundred bytes. A sync with changes takes two round trips. A
-sync of more than 8 MB takes three, because it first sends a sample to measure the speed of the link.
+sync that sends more than 8 MB takes three, because it first sends a sample to measure the speed of the link.
 
 Pure: `codec.py`, `commands.py`, `file_errors.py`, `ignore_rules.py`, `steps.py`, `tree.py` and `wildmatch.py`. To
 add a codec, touch `codec.py`, `_UNPACK` in `commands.py` and `_compressor` in `pack.py`."""

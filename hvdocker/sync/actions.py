@@ -48,7 +48,7 @@ def _sync_all_hosts(steps: Sequence[SyncCode], context: Context) -> None:
 
 
 def _note_partial_files(context: Context, grown: set[str]) -> None:
-    """Tell the user which files were not sent completely: files in `grown`, which became longer while they were sent,
+    """Tell the user which files were not sent completely: files in `grown`, which became longer after they were hashed,
     and files into which this command writes its own output, which are not synced."""
     tree: Tree = context.tree
     for path in sorted(grown):

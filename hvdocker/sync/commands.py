@@ -32,8 +32,8 @@ STREAM_COMPLETE = "meta/done"
 
 _VARIABLES = "state=$2; in=$3; TZ=UTC0; export TZ; "
 # The listing shows changed files in one round trip without reading them: writing to a file, replacing it or
-# changing its permissions moves its change time, which cannot be set back. `checks_contents` hashes the
-# files instead.
+# changing its permissions moves its change time, which cannot be set back. With `checks_contents` the files
+# are hashed too.
 # Of a folder only the mode is listed: jobs may write into it. Modes of folders begin with 4.
 _LIST = (
     'look() { xargs -0 stat -c //%f/%s/%y/%z/%n < "${1:-$state/paths}" 2>/dev/null; }; '
@@ -177,7 +177,7 @@ def ask_contents(stage: SyncFolder, tree_id: str, checks_contents: bool = False)
     """Return the command that asks what a host holds. Its first line of output is `same` if the host holds the tree
     with the id `tree_id` (`Tree.id`) unchanged, else `differs`. The same line also has the word `zstd` if the host has
     this program. After `differs`, the data from which the changes are computed follow, compressed by gzip.
-    `parse_host_index` parses the decompressed data.
+    `parse_host_index` parses the decompressed data. Nothing follows if the code folder is missing or cannot be entered.
 
     With `checks_contents` the command never prints `same`. It also prints what `sha256sum -c` says about the lines on
     standard input (`Entry.checksum_line` of each file). `stage` is the code folder on the host."""

@@ -84,8 +84,8 @@ def has_settled(look: FileStat, seen_ns: int) -> bool:
 
 
 def file_stat(status: os.stat_result) -> FileStat:
-    """Return size, modification time, change time and inode of a file, from its `os.stat`. Whenever the file changes,
-    one of these changes."""
+    """Return size, modification time, change time and inode of a file, from its `os.stat`. When the file changes, one
+    of these changes, unless two changes are too close for the clock of the file system (`has_settled`)."""
     return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
 
 

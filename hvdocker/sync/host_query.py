@@ -1,4 +1,5 @@
-"""Asks one host, in one round trip, which files of a tree it holds. Changes nothing on the host."""
+"""Asks one host, in one round trip, which files of a tree it holds. Changes nothing on the host, except that a
+code folder that the SSH user cannot enter is opened to this user (`open_own`)."""
 
 from __future__ import annotations
 

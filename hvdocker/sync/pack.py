@@ -54,8 +54,8 @@ def pack_stream(tree: Tree, parcel: StreamFiles, on_growth: OnGrowth = lambda pa
     """Yield the stream described by `parcel` in pieces. `on_growth` is called with the path of a file that is longer
     now than when it was hashed; the part that was hashed is sent.
 
-    Raise CodeChanged if a local file has changed in any other way since it was hashed, and UsageProblem if it cannot
-    be read."""
+    Raise CodeChanged if a local file has changed in any other way since it was hashed (`_content`), and UsageProblem if
+    it cannot be read."""
     compressor = _compressor(parcel.codec)
     waiting: list[bytes] = []
     size = done = 0
@@ -169,12 +169,12 @@ def _file(tree: Tree, entry: Entry, is_shared: bool, on_growth: OnGrowth) -> Ite
 
 def _content(tree: Tree, entry: Entry, on_growth: OnGrowth) -> Iterator[bytes]:
     """Yield the content of a file, exactly as it was hashed. If the file was only appended to since then, call
-    `on_growth` with its path. Raise CodeChanged after any other change; the host then discards the incomplete stream,
-    so that no host has code that differs from its hash.
+    `on_growth` with its path. Raise CodeChanged after any other change, and if the file was empty and has grown; the
+    host then discards the incomplete stream, so that no host has code that differs from its hash.
 
     If `entry.stat` equals the file's size, times and inode both before and after reading, the file is unchanged,
     because the change time of a file cannot be set back. Such a file is not hashed again, because hashing a gigabyte
-    takes about a second."""
+    takes about a second. If they are equal only before, CodeChanged is raised, even if the file has only grown."""
     left = entry.size
     with _opened(tree, entry.path) as file:
         digest = None if _is_unchanged(file, entry) else hashlib.sha256()

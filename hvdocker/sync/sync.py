@@ -42,8 +42,8 @@ class SyncOptions:
     """How to sync.
 
     With `checksum` the hosts hash the files that they hold. `progress` is called with host, bytes done and bytes in
-    total. `on_interrupt` is called at Ctrl-C. `on_growth` is called with the path of a file that grew while it was
-    sent, perhaps by several threads and more than once. `choose` picks the compression for a host."""
+    total. `on_interrupt` is called at Ctrl-C. `on_growth` is called with the path of a file that grew after it was
+    hashed, perhaps by several threads and more than once. `choose` picks the compression for a host."""
 
     checksum: bool = False
     progress: Progress = lambda host, done, total: None

@@ -199,7 +199,7 @@ def compute_changes(tree: Tree, held: HostIndex, is_shared: bool = False) -> Cha
 def parse_host_index(answer: bytes, damaged: Iterable[str] = ()) -> HostIndex:
     """Parse `answer`, the decompressed answer of a host that does not hold exactly the tree that it was asked for.
 
-    The answer has three sections: the index of the last sync (a line with two digests, a line of rows, and the
+    The answer has at least three sections: the index of the last sync (a line with two digests, a line of rows, and the
     listing of the files at that time), the rows of interrupted syncs, and the listing of the files now. A path is
     `touched` if its two listings differ, or if it is in `damaged`. An answer with fewer sections gives an empty
     index."""

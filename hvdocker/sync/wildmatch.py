@@ -33,12 +33,13 @@ _CLASSES = {
 
 
 class _MatchesNothing(Exception):
-    """The pattern is malformed, such as an unclosed bracket. Git never matches such a pattern."""
+    """The pattern can match nothing: it is malformed (an unclosed bracket, for example), or it has a bracket that names
+    only the slash (`[/]`), which a bracket never matches. Git never matches such a pattern."""
 
 
 def wildmatch_regex(pattern: bytes) -> bytes | None:
     """Return a regular expression that matches what the glob pattern of an ignore file matches. It is for `fullmatch`,
-    and to be compiled with DOTALL. Return None if the pattern is malformed and matches nothing."""
+    and to be compiled with DOTALL. Return None if the pattern can match nothing, such as `[a` or `[/]`."""
     first_special = _SPECIAL.search(pattern)
     plain = first_special.start() if first_special else len(pattern)
     parts = [re.escape(pattern[:plain])]
@@ -90,8 +91,8 @@ def _stars(pattern: bytes, start: int, plain: int) -> tuple[bytes, int]:
 
 def _bracket(pattern: bytes, at: int) -> tuple[bytes, int]:
     """Translate a bracket expression of `pattern`, such as `[!a-z]`. `at` is the position after the opening bracket.
-    Return the regular expression, and where the next part begins. Raise _MatchesNothing if the bracket is not closed or
-    matches no character."""
+    Return the regular expression, and where the next part begins. Raise _MatchesNothing if the bracket is not closed,
+    has an unknown class, or matches no character: it never matches a slash."""
     is_negated = pattern[at : at + 1] in (b"!", b"^")
     at += is_negated
     found, at = _bracket_bytes(pattern, at)
@@ -136,7 +137,7 @@ def _bracket_char(pattern: bytes, at: int) -> tuple[int, int]:
 def _named_class(pattern: bytes, at: int) -> tuple[frozenset[int], int] | None:
     """Return the bytes in a class such as `[:alpha:]` at the position `at` of `pattern`, and the position after it.
     Return None if the text is not of that form, so that its characters stand for themselves. Raise _MatchesNothing for
-    an unknown class."""
+    an unknown class, and if no closing bracket follows."""
     end = pattern.find(b"]", at + 2)
     if end < 0:
         raise _MatchesNothing

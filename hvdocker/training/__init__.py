@@ -12,7 +12,7 @@ A `train` goes through these files:
 
 `run` calls `up`, `train` and `down` in a row. `replay` builds the TrainRequest from a capsule.
 
-Pure: plan/, steps.py, inputs/resilience_flags.py. To add a flag of `train`, change TrainRequest in
-inputs/request.py, cli/train.py and the code that uses the flag. If a replay must not repeat the flag, add it to
-make_capsule.NOT_IN_CAPSULE. To add a step, define it in steps.py, carry it out in actions.py, and render it in
-script/script.py."""
+Pure: plan/, steps.py, inputs/job_environment.py, inputs/resilience_flags.py. To add a flag of `train`, change
+TrainRequest in inputs/request.py, cli/train.py and the code that uses the flag. If a replay must not repeat the flag,
+add it to make_capsule.NOT_IN_CAPSULE. To add a step, define it in steps.py, carry it out in actions.py, and render it
+in script/script.py."""

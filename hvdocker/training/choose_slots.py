@@ -39,8 +39,9 @@ def choose_slots(
     """Return the placement of the job on the hosts in `state`. Raises NotEnoughSlots if too few slots are free, and
     another HvdockerError if workers are missing or not running.
 
-    `relaunch` is given if the job lost its head and is placed again. Then hosts without a running worker are left out,
-    `-H` is reduced to the hosts that are left, and fewer ranks than requested are accepted."""
+    `relaunch` is given if the job lost its head and is placed again. Then only the hosts of `usable_host_plans` are
+    used, `-H` is reduced to these, and fewer ranks than requested are accepted (for an elastic job at least
+    `min_np`)."""
     request, elastic = inputs.request, inputs.resilience.elastic
     inventory = with_image_of_workers(located.inventory, state)
     launcher = launcher_of_job(inventory, request, state).launcher
@@ -69,8 +70,8 @@ def host_plans_for(inventory: Inventory, state: ClusterState, relaunch: Relaunch
 
 def as_pool(wanted: SlotRequest, launcher: Launcher) -> SlotRequest:
     """Return the request for the slots of a job whose launcher is `launcher`. For a pool, fewer slots than ranks are
-    enough, but at least one is needed. With `-H`, exactly the slots that `-H` names are used. For any other launcher
-    `wanted` is returned unchanged."""
+    enough, but at least one is needed. With `-H`, exactly the slots that `-H` names are used. For any other launcher,
+    and without `-np`, `wanted` is returned unchanged."""
     if not launcher.is_pool or wanted.np is None:
         return wanted
     return replace(wanted, np=None) if wanted.exact else replace(wanted, elastic=Elastic(1, wanted.np))

@@ -5,9 +5,9 @@ choose the same host for it, by a sort order. The numbers of the tickets are the
 out by locks/ticket_commands.py, and sorted by `waiting_tickets` in locks/ticket.py.
 
 Every POLL_S seconds a client renews its ticket and lists the others. The client that is first checks without locks
-whether enough slots are free. Only then it takes the locks and launches its job. If another command took the slots in
-the meantime, the client keeps waiting. When the master runs, the client removes its ticket, and then releases the
-locks: from then on the master's label holds the slots.
+whether enough slots are free. If so, it takes the locks and launches its job. If another command took the slots in the
+meantime, the client keeps waiting. When the master runs, the client removes its ticket, and then releases the locks:
+from then on the master's label holds the slots.
 
 A `train` without `--queue` is refused while tickets wait, even if its slots are free, so that small requests
 do not starve a large one. Inventories that give one cluster different names have separate queues."""
@@ -93,8 +93,8 @@ def observe_with_queue(
 
 
 def place_unless_others_wait(place: ChoosePlacement, state: ClusterState, waiting: Sequence[Ticket]) -> Placement:
-    """Return the placement that `place` chooses, for a `train` that is not in the queue itself. `waiting` are the
-    tickets of the commands that wait in the queue.
+    """Return the placement that `place` chooses. `waiting` are the tickets of the commands that wait in the queue. It
+    is empty if this command need not respect the queue.
 
     Raises NotEnoughSlots if the slots are not free. Also raises it if `waiting` is not empty, even if the slots are
     free."""
@@ -134,7 +134,8 @@ def _fits_when_idle(place: ChoosePlacement, state: ClusterState) -> bool:
 
 
 def without_running_jobs(state: ClusterState) -> ClusterState:
-    """Return the state as it would be if no job of any cluster ran and no other process used a GPU.
+    """Return the state as it would be if no job of this cluster ran, there were no other cluster, and no other process
+    used a GPU.
 
     Used to find requests that do not fit even then: waiting in the queue would never fulfil them."""
     return replace(state, hosts={name: _host_without_jobs(seen) for name, seen in state.hosts.items()})

@@ -33,10 +33,11 @@ _NUMBER_FIELDS = frozenset(("np", "min_np", "max_np", "restarts", "start_timeout
 
 @dataclass(frozen=True)
 class ReplayOptions:
-    """Flags of `replay`. `np` changes the number of ranks; None keeps it.
+    """Flags of `replay`. `np` changes the number of ranks, and drops `-H` of the original job; None keeps both.
 
-    `env` and `secrets` are the values of --env and --secret, for values that a capsule does not store. `lock_wait_s` is
-    how long to wait for the locks of the hosts. `is_forced` allows a job on another user's cluster."""
+    `env` and `secrets` are the values of --env and --secret. They give values that a capsule does not store, and
+    override those that it has. `lock_wait_s` is how long to wait for the locks of the hosts. `is_forced` allows a job
+    on another user's cluster, and on an image that seems to lack a framework."""
 
     np: int | None = None
     env: tuple[str, ...] = ()
@@ -203,9 +204,9 @@ def _secret_flag(secret: SecretSource) -> str:
 def restored_code(env: Env, stored: StoredCapsule) -> Iterator[Path]:
     """Yield a folder that has exactly the code of the job with the capsule `stored`, as its hash shows.
 
-    First the original folder of the code is checked, or the current folder if the original is not on this machine. If
-    its files have changed, the code is checked out from git into a temporary folder, which is removed at the end of the
-    `with` block. Raises HvdockerError if git does not have the code."""
+    First the original folder of the code is checked, or the current folder if the original is not used (see
+    `_candidate_folders`). If its files differ, the code is checked out from git into a temporary folder, which is
+    removed at the end of the `with` block. Raises HvdockerError if git does not have the code."""
     code = stored.capsule.code
     for folder in _candidate_folders(env, stored)[:1]:
         if _hash_of(folder) == code.hash:

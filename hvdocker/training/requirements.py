@@ -1,8 +1,8 @@
 """Finds the requirements file of a job, and plans workers whose image has these Python requirements.
 
-The file is parsed before any host is contacted. The requirements have a key, a hash of their content and of the
-content of the cluster's image. If all workers of the job have that key as a label, they already run the right image.
-Otherwise the image `hvdocker-req:<key>` is searched on the controller and on all hosts."""
+The file is parsed before any host is contacted. The requirements have a key, a hash of their content and of the content
+of the cluster's image. If all workers of the job have that key as a label and the same image id, they already run the
+right image. Otherwise the image `hvdocker-req:<key>` is searched on the controller and on all hosts."""
 
 from __future__ import annotations
 

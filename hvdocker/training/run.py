@@ -46,7 +46,7 @@ from hvdocker.units import pluralize
 if TYPE_CHECKING:
     from hvdocker.jobs.results.merge import FetchedFiles
 
-# The removal of the cluster waits at least this long for locks. Other commands hold a lock only for seconds.
+# The least limit of the wait for locks when the cluster is removed. Other commands hold a lock only for seconds.
 CLEANUP_LOCK_WAIT_S = 120.0
 
 

@@ -1,10 +1,11 @@
-"""The Docker SDK on sockets that hvdocker opens itself: channels of an SSH connection.
+"""The Docker SDK on sockets that hvdocker opens itself: channels of an SSH connection. For the controller's own engine
+(`local_client`) the SDK opens the socket.
 
 The SDK sends its HTTP requests with `requests`. `_Adapter` passes them to `_Pool` (urllib3), whose
 `_Connection`s each use a new channel as their socket. The base URL contains `ssh`, which makes the SDK read
-hijacked streams (attach, exec) from the channel. When the SSH connection breaks, streams that the SDK reads
-itself (events, followed logs) end without an error. Code that reads such a stream has to check afterwards
-whether the container ended."""
+hijacked streams (attach, exec) from the channel. When the SSH connection breaks, events and followed logs end without
+an error, because the SDK's CancellableStream catches it. Code that reads such a stream has to check afterwards whether
+the container ended. The output of an exec (`_frames`) raises the OSError of the channel."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ from docker.utils.socket import consume_socket_output, demux_adaptor
 
 BASE_URL = "http+docker://ssh"
 TIMEOUT_S = 120
-# The first ping of the controller's own engine: for the TCP connection, and for the answer of a busy engine.
+# Limits of the first ping of the controller's own engine: for the connection, and for the answer of a busy engine.
 LOCAL_TIMEOUTS_S = (3.0, 15.0)
 # Precedes each piece of output: the number of its stream, and its length.
 _FRAME_HEADER = struct.Struct(">BxxxL")
@@ -41,7 +42,8 @@ Dial = Callable[[], Any]  # Any: a paramiko Channel, which is a socket in all bu
 
 
 class EngineClient(APIClient):  # type: ignore[misc]  # untyped base
-    """A Docker API client that reads the complete output of an exec, which the SDK's own client does not.
+    """A Docker API client that reads the complete output of an exec, which the SDK's own client does not, and reads
+    logs faster.
 
     `engine_version` is the Docker version from a ping, or `?` if the ping did not name it."""
 
@@ -51,7 +53,8 @@ class EngineClient(APIClient):  # type: ignore[misc]  # untyped base
         self, response: Any, stream: bool, tty: bool = False, demux: bool = False
     ) -> Any:  # Any: as the SDK's own, whose exec_start calls it
         """Return the output of an exec, read from the buffer in which the response header arrived. The parameters are
-        those of the SDK's method, which this one replaces: with `stream`, the result is an iterator of pieces.
+        those of the SDK's method, which this one replaces: with `stream`, the result is an iterator of pieces. `tty` is
+        ignored: the exec must run without a terminal.
 
         The SDK's own method bypasses that buffer and loses the output that arrived with the header (docker-py issue
         2042). A stream has no timeout: the command may be silent for any time."""
@@ -122,8 +125,8 @@ def local_client(socket_url: str, tls: Any = None) -> EngineClient:
     unix:///var/run/docker.sock. `tls` is the SDK's TLSConfig, None without TLS; it is `Any` because the SDK has no
     types.
 
-    Raise an OSError or the SDK's DockerException if no engine answers. The timeout is short, because some callers can
-    do without this engine."""
+    Raise an OSError or the SDK's DockerException if no engine answers. The first ping has a short timeout, because some
+    callers can do without this engine. Later requests have TIMEOUT_S."""
     client = EngineClient(base_url=socket_url, version=DEFAULT_DOCKER_API_VERSION, timeout=TIMEOUT_S, tls=tls)
     return _agree_on_version(client, LOCAL_TIMEOUTS_S)
 
@@ -133,7 +136,8 @@ def _agree_on_version(client: EngineClient, timeout_s: float | tuple[float, floa
     client.
 
     `timeout_s` is the limit of the ping, or a pair: for the connection and for the answer. A request to `/version`
-    would be slow, because the engine then starts runc and other programs."""
+    would be slow, because the engine then starts runc and other programs. It is made only if the ping names no API
+    version."""
     answer = client.get(client._url("/_ping", versioned_api=False), timeout=timeout_s)
     client._raise_for_status(answer)
     offered = answer.headers.get("Api-Version") or client.version(api_version=False)["ApiVersion"]

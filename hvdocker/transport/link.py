@@ -68,9 +68,9 @@ class HostLink(Protocol):
         """Connect from the host to a server at `address` and `port`, and return the server's first bytes, such as
         an SSH banner.
 
-        Return empty bytes if no server answers; `timeout_s` limits the connection, and again the wait for the bytes.
-        Return None if the check is impossible, because the host's sshd forbids forwarding. No process is started on
-        the host."""
+        Return empty bytes if no server answers or it sends nothing; `timeout_s` limits the connection, and again the
+        wait for the bytes. Return None if the check is impossible, because the host's sshd forbids forwarding. No
+        process is started on the host."""
         ...
 
     def pasteable(self, command: Command) -> str:

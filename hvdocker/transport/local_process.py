@@ -13,8 +13,8 @@ from typing import NoReturn
 
 
 def home_override() -> Path | None:
-    """Return the folder in $HOME if it differs from the user's home in passwd, else None. If they differ, hvdocker uses
-    $HOME, but the ssh program uses the home in passwd."""
+    """Return the folder in $HOME if it differs from the user's home in passwd. Return None if they are equal or the
+    user is not in passwd. If they differ, hvdocker uses $HOME, but the ssh program uses the home in passwd."""
     try:
         listed = Path(pwd.getpwuid(os.getuid()).pw_dir)
     except KeyError:

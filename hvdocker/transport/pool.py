@@ -61,7 +61,8 @@ def for_each_host(
 def for_each_host_within(names: Iterable[str], work: Callable[[str], T], seconds: float) -> HostOutcomes[T]:
     """Run `work(name)` for every host name in `names`, in threads, and return results and errors after `seconds` at the
     latest. HvdockerErrors are collected; any other exception is raised. A host whose work is not done by then is in
-    neither mapping of the result; its thread runs on until the work ends, for example because the link is closed."""
+    neither mapping of the result. Work that has not begun is cancelled. Work under way runs on in its thread until it
+    ends, for example because the link is closed."""
     order = list(names)
     if not order:
         return HostOutcomes({}, {})

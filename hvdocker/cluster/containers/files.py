@@ -54,7 +54,7 @@ def container_folders() -> list[FileSpec]:
 def worker_files(
     trust: Iterable[FileSpec], client_private: str, host_private: str, address: str, port: int, uid: int
 ) -> list[FileSpec]:
-    """Return all files that a new worker gets after it is created and before it is started.
+    """Return all files below /run/hvdocker that a new worker gets after it is created and before it is started.
 
     `trust` are the SSH config, known_hosts and authorized_keys (from `trust_files`). Added to them are the sshd
     configuration and the texts of two private keys: `client_private`, with which the worker logs in to others, and

@@ -101,9 +101,9 @@ def binds(inventory: Inventory, place: HostPlan) -> tuple[str, ...]:
 def shm_bytes(inventory: Inventory, place: HostPlan) -> int:
     """Return the size of a container's /dev/shm: that of the inventory, else half of the memory of the host in `place`.
 
-    Workers of a local cluster share that half of the machine's memory. Each gets at most 16 GiB and at least
-    64 MiB, rounded down to a multiple of 64 MiB: the memory that a kernel reports changes a little between boots,
-    and this must not change the container's fingerprint."""
+    Workers of a local cluster share that half of the machine's memory. The part of a worker is at most 16 GiB and at
+    least 64 MiB, and is rounded down to a multiple of 64 MiB: the memory that a kernel reports changes a little between
+    boots, and this must not change the container's fingerprint."""
     if inventory.shm_bytes:
         return inventory.shm_bytes
     half = place.seen.engine.memory_bytes // (2 * place.workers_on_machine)

@@ -120,7 +120,8 @@ def _is_same_machine(one: HostPlan, other: HostPlan) -> bool:
 def missing_address_problems(placed: Mapping[str, HostPlan]) -> list[HvdockerError]:
     """Return one problem for each training address in `placed` that is on no interface of its host.
 
-    A worker cannot listen on such an address. A host whose addresses are unknown is not checked."""
+    A worker cannot listen on such an address. Loopback addresses, text that is no IPv4 address, hosts of a local
+    cluster, and hosts whose addresses are unknown are not checked."""
     return [
         HostUnfit(
             f"the training address {place.address} is on no interface of this host",

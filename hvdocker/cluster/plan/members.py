@@ -1,8 +1,8 @@
 """The members of a cluster (hosts whose workers trust each other), and the file `members` that records them. Pure.
 
-Each host has the file in its cluster folder, and it is read when the host is observed. If it differs from the
-current members, `up` updates the SSH files of workers and masters. Only this file shows that a host was removed
-from the inventory: the other hosts have no other trace of it."""
+Each host has the file in its cluster folder, and it is read when the host is observed. If it differs from the current
+members, `up` updates the SSH files of workers and masters. On the hosts, only this file shows that another host was
+removed from the inventory."""
 
 from __future__ import annotations
 

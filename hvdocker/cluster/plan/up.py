@@ -32,8 +32,9 @@ def plan_up(
     """Return the plan of `up`. `placed` has the host plans by host.
 
     `maker` has the owner and version for the labels of new workers. `brought_public` is the public half of the user's
-    own key, None if hvdocker makes the key. `unreachable` are hosts of running elastic jobs that do not answer. Raises
-    HvdockerError if a host cannot run its worker, or if the worker of a running job would be replaced."""
+    own key, None if hvdocker makes the key. `unreachable` are hosts that do not answer and belong to running elastic
+    jobs. Raises HvdockerError if a host cannot run its worker, or if the worker of a running job would be replaced or
+    removed."""
     return _plan("up", inventory, state, placed, maker, brought_public, unreachable=unreachable)
 
 
@@ -72,8 +73,8 @@ def _plan(
 
     `otherwise` is the reason to replace workers that need no change: `keys rotate` replaces these too. None for `up`.
     `placed` has the host plans by host, `maker` the owner and version for the labels of new workers. `brought_public`
-    is the public half of the user's own key, None if hvdocker makes the key. `unreachable` are hosts of running elastic
-    jobs that do not answer."""
+    is the public half of the user's own key, None if hvdocker makes the key. `unreachable` are hosts that do not answer
+    and belong to running elastic jobs."""
     raise_all("some hosts are not fit", fitness_problems(inventory, placed))
     image = plan_image(inventory, state, placed)
     workers = state.workers()

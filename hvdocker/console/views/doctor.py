@@ -33,7 +33,8 @@ _GROUP_OF = {check: group for group, checks in GROUPS.items() for check in check
 
 
 def show_report(console: Console, report: DoctorReport, is_verbose: bool = False) -> None:
-    """Print the report. `is_verbose` adds a table of all findings, including the good ones."""
+    """Print the report. `is_verbose` adds a table of all findings, including the good ones; with more than MOST_HOSTS
+    hosts it leaves out those about pairs of hosts."""
     console.print(Text.assemble(("cluster ", "quiet"), (report.cluster, "bold")))
     console.print(_hosts_table(report.hosts, console.width))
     if report.pairs:

@@ -14,7 +14,7 @@ from hvdocker.units import pluralize
 
 # More hosts than this do not fit side by side: then only rows and columns with a problem are shown.
 MOST_HOSTS = 12
-# The checks whose values a good cell shows.
+# The checks whose values a cell with the mark GOOD or WARN shows.
 CELL_CHECKS = ("rtt", "bandwidth")
 
 

@@ -1,8 +1,8 @@
 """Scripts that read facts of a host without its engine, so that they work even if the engine is the problem.
 
-The scripts only read. Their output is `key value` lines. All facts but those of the NVIDIA driver come from one
-script, in one round trip. Its first argument is a prefix for /sys and /proc, so that a test can simulate other
-hardware."""
+The scripts only read. The output of those that `read_machine` parses is `key value` lines. All facts of `MachineSeen`
+but those of the NVIDIA driver come from one script, in one round trip. Its first argument is a prefix for /sys and
+/proc, so that a test can simulate other hardware."""
 
 from __future__ import annotations
 

@@ -15,7 +15,8 @@ class DiskSeen:
     """The size and free space of the disk at `path`.
 
     `what` says what the disk is used for: images (of the engine), home, tmp (for locks), or mount (a source of the
-    inventory's mounts). The inode counts are None if the file system allocates inodes on demand."""
+    inventory's mounts). The inode counts are None if they are unknown, or if the file system allocates inodes on
+    demand."""
 
     what: str
     path: str
@@ -78,8 +79,8 @@ class MachineSeen:
     `nvidia_cards` is the number of NVIDIA cards on the PCI bus, with or without a driver. `resolved` has, by host name,
     the addresses to which the host resolves it. `feeds` are folders that were left when hosts passed an image on to
     each other. `contexts` are the SELinux labels of ~/.hvdocker and of the mount sources, by path; an empty label means
-    that the path does not exist. The SELinux and AppArmor fields come from the kernel; `EngineState.security` has what
-    the engine says about them."""
+    that the path does not exist or has no label. The SELinux and AppArmor fields come from the kernel;
+    `EngineState.security` has what the engine says about them."""
 
     kernel: str = ""
     hostname: str = ""
@@ -186,12 +187,12 @@ class CodeSeen:
 
 @dataclass(frozen=True)
 class HostFacts:
-    """All facts about one host. A fact is None if it could not be gathered.
+    """All facts about one host. A fact is None if it could not be gathered, or was not asked for.
 
     `login` is the SSH user and key, as text (`kim, key /home/kim/.ssh/id_ed25519`). `connect_error` is why the host
     could not be reached. `seen` is the result of the ordinary observation, and `observe_error` is why the observation
     failed. `lock` is the holder of the host's lock, None also if the lock is free. `lock_error` is why nobody can take
-    the lock, None if it can be taken. `failures` are the errors of all facts that could not be gathered."""
+    the lock, None if it can be taken. `failures` are the errors of the other facts that could not be gathered."""
 
     name: str
     login: str | None = None

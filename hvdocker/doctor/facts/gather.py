@@ -21,7 +21,7 @@ from hvdocker.transport.errors import translating_errors
 from hvdocker.transport.link import HostLink
 
 LOOK_TIMEOUT_S = 60.0
-# The script of `query_cards` calls nvidia-smi twice.
+# The script of `query_cards` waits for nvidia-smi twice: a further call, with an unknown field, fails at once.
 CARDS_TIMEOUT_S = 2 * NVIDIA_SMI_TIMEOUT_S + 2.0
 CLOCK_TIMEOUT_S = 15.0
 CLOCK_TRIES = 3

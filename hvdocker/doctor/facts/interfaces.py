@@ -112,7 +112,8 @@ def _addresses(lists: Mapping[str, list[str]]) -> dict[str, list[str]]:
 
 
 def _is_ipv4(text: str) -> bool:
-    """Whether the text is an IPv4 address. Busybox or an unusual driver may print anything in its place."""
+    """Whether the text is an IPv4 address, with or without a prefix length (`/24`). Busybox or an unusual driver may
+    print anything in its place."""
     try:
         ipaddress.IPv4Interface(text)
     except ValueError:
@@ -121,8 +122,8 @@ def _is_ipv4(text: str) -> bool:
 
 
 def _route(words: list[str]) -> tuple[str, ipaddress.IPv4Network] | None:
-    """Parse a line of /proc/net/route, split into `words`, into (interface, subnet). Its addresses are hexadecimal and
-    little-endian.
+    """Parse a `route` line of the script into (interface, subnet). `words` are its values: interface, destination and
+    mask, as in /proc/net/route (hexadecimal and little-endian).
 
     Return None for the default route, because it is no subnet, and for a line that does not parse."""
     try:

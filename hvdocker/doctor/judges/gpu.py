@@ -95,8 +95,8 @@ def judge_toolkit(machine: MachineSeen, trial: TrialResult | None, push: str) ->
     """Judge whether containers get the host's GPUs (the NVIDIA container toolkit), by the trial container.
 
     `trial` is its result, None if there was none, mostly because the host has no image for it. Return None for a host
-    without GPUs. The finding is UNKNOWN if no container could be started, and BAD if it started only without the GPUs.
-    `push` is the command that ships the image, to suggest as the fix."""
+    without GPUs. The finding is UNKNOWN without a result or if no container started, BAD if it started only without the
+    GPUs. `push` is the command that ships the image, to suggest as the fix."""
     if not machine.gpus:
         return None
     if trial is None:
@@ -114,8 +114,8 @@ def judge_cuda(driver: str, cuda: str | None) -> Finding:
     `12.4`).
 
     The finding is BAD if the driver cannot run this CUDA version, and WARN if the driver is older than the one that was
-    released with this CUDA version. It is UNKNOWN if the tables of this file lack the CUDA version, or if `driver` is
-    not a version. `cuda` is None if the image has no CUDA, which is a WARN."""
+    released with this CUDA version. It is UNKNOWN if the tables of this file have neither the CUDA version nor its
+    major version, or if `driver` is not a version. `cuda` is None if the image has no CUDA, which is a WARN."""
     if cuda is None:
         return warn("cuda", "the image has no CUDA", ["ranks will train on processors, and GPUs stay unused"],
                     fix="choose an `image:` with CUDA")  # fmt: skip

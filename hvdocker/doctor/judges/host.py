@@ -1,4 +1,6 @@
-"""Calls all judges of one host, in the order of the columns of the report. Pure."""
+"""Calls the judges of one host by subject: connection, engine, machine, GPUs, cluster, network. Pure.
+
+The interfaces of all hosts are judged together before, from doctor.py."""
 
 from __future__ import annotations
 
@@ -28,10 +30,11 @@ LOADING_FACTOR = 2.05
 class FixCommands:
     """The hvdocker commands that findings suggest as fixes.
 
-    `flag` is the flag that names this inventory (` -i FILE`). Commands about one cluster get `cluster_flag` instead,
-    which may also have `--cluster NAME`; if it is empty, they get `flag` too. `scope_label` is the request that the
-    cluster was created for (`up -np 6`), so that the suggested `up` repeats it. It is empty if the cluster takes all
-    free slots."""
+    `flag` is the flag that names this inventory (` -i FILE`), empty if none is needed. Commands about one cluster get
+    `cluster_flag` instead, which may also have `--cluster NAME`; if it is empty, they get `flag` too. Both begin with a
+    space unless empty. `scope_label` is the JSON of the label `hvdocker.asked` (`{"np":6}` for `up -np 6`), so that the
+    suggested `up` repeats the request. It is empty if `up` was given no flag that chooses slots, or if there are no
+    workers."""
 
     flag: str = ""
     cluster_flag: str = ""
@@ -63,10 +66,10 @@ class JudgeInput:
     """One host and everything that its judges need.
 
     `health` has the facts. `words` are the commands to suggest as fixes. `place` is the host's plan, None if it cannot
-    be planned. `problems` are the planner's errors by check. `missing_image_bytes` is the space that the image needs, 0
-    if the host has it. `is_up`: the cluster should have a worker on this host. `why_new` is why `up` would replace the
-    worker, or None. `network` is the finding about the host's interfaces. `addresses` are the training addresses of all
-    hosts, by host."""
+    be planned. `problems` are the planner's errors by check. `missing_image_bytes` is the size of the image, 0 if the
+    host has it or the size is unknown. `is_up`: the host has a worker or should have one. `why_new` is why `up` would
+    replace the worker, or None. `network` is the finding about the host's interfaces, None if they were not examined.
+    `addresses` are the training addresses of all planned hosts, by host."""
 
     inventory: Inventory
     host: Host
@@ -127,7 +130,8 @@ def _machine(case: JudgeInput) -> Iterator[Finding]:
 
 
 def _bytes_to_load(case: JudgeInput) -> int:
-    """Estimate how many bytes of disk the engine needs to load the image that it lacks. Return 0 if it has the image.
+    """Estimate how many bytes of disk the engine needs to load the image that it lacks. Return 0 if it has the image or
+    the size is unknown.
 
     The estimate is LOADING_FACTOR times the size of the image: while a layer is loaded, its archive is on the disk too,
     and most of an image may be one layer. But if the engine may already have most layers, because it has another

@@ -1,4 +1,4 @@
-"""Judges over which address and network interface each host trains, and whether anything is wrong with them."""
+"""Judges the training address of each host, and the network interface that has this address. Pure."""
 
 from __future__ import annotations
 

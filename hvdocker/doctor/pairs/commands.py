@@ -65,7 +65,7 @@ class MtuFound:
     and raw sockets are not used, because they need capabilities that containers lack.
 
     `error` is why the UDP datagrams failed, for example because UDP is blocked. Then 256 KB are sent over TCP to see
-    whether full packets arrive. `bulk_error` is why they did not."""
+    whether full packets arrive. `bulk_error` is why they did not, None if they did or if no TCP port was open."""
 
     link: int
     passed: int | None = None
@@ -79,7 +79,8 @@ class PairAnswer:
     """What one host found out about one peer.
 
     `ssh` is the result on the worker port, `ports` that of each random TCP port, by port number. None in place of a
-    Problem means success. `round_trip_s` is the shortest round trip, None if no port was open to measure it."""
+    Problem means success, or for `ssh` that it was not tried (SshCheck.HELD). `round_trip_s` is the shortest round
+    trip, None if it could not be measured."""
 
     ssh: Problem | None
     ports: Mapping[int, Problem | None]

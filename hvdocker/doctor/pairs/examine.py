@@ -30,7 +30,8 @@ from hvdocker.placement.host_plan import HostPlan
 if TYPE_CHECKING:
     from hvdocker.transport.link import HostLink
 
-# The time limit for the whole examination. Containers and listeners end by themselves after it.
+# The time limit for the whole examination. Containers and listeners end by themselves after it. `--deep` adds twice
+# ROUND_S for each host.
 LIFE_S = 120
 ROUND_S = 3
 
@@ -91,8 +92,8 @@ def examine_pairs(
 ) -> tuple[PairReport, ...]:
     """Examine every pair of hosts, in both directions. With `is_deep` the bandwidth is measured too.
 
-    `placed` has the plan of each host, and `state` the observed workers. `inventory_flag` (`-i FILE`) is added to
-    the hvdocker commands that findings suggest. Pairs that could not be checked get UNKNOWN findings."""
+    `placed` has the plan of each host, and `state` the observed workers. `inventory_flag` (`-i FILE`) is added to the
+    `hvdocker image push` that findings suggest. Pairs that could not be checked get UNKNOWN findings."""
     life_s = LIFE_S + (ROUND_S * 2 * len(placed) if is_deep else 0)
     examination = _Examination(env, inventory, links, state, placed, life_s, speeds={} if is_deep else None)
     examination.skipped = hosts_to_skip(inventory, state, placed, frozenset(links), inventory_flag)

@@ -24,7 +24,8 @@ from hvdocker.transport.errors import translating_errors
 from hvdocker.transport.link import HostLink
 from hvdocker.transport.ssh import key_pairs
 
-# Older probe containers are leftovers: this is well past the time after which they end by themselves.
+# Older probe containers count as leftovers. They end by themselves after LIFE_S of examine.py, which is shorter. With
+# `--deep` on more than 80 hosts they may live longer than this.
 STALE_AFTER_S = 600
 
 

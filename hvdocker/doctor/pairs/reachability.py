@@ -107,9 +107,9 @@ def _assign_blame(
 ) -> dict[Pair, Finding]:
     """Return a finding for each pair, which says where the connection is blocked.
 
-    `door` is the kind of port that was tried. `troubles` has None for pairs that work, which get a GOOD finding. For
-    a pair (start, end) that fails, the end is blamed if no host reaches it, the start if it reaches no host, and
-    otherwise the connection between the two."""
+    `door` is the kind of port that was tried. `troubles` has None for pairs that work, which get a GOOD finding. For a
+    pair (start, end) that fails, the end is blamed if at least two hosts tried to reach it and all failed. Else the
+    start is blamed if it tried at least two hosts and all failed, else the connection between the two."""
     found: dict[Pair, Finding] = {}
     for pair, trouble in troubles.items():
         start, end = pair

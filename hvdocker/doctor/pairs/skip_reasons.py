@@ -105,8 +105,7 @@ def old_image_reason(inventory: Inventory, name: str, said: str) -> SkipReason:
 
 
 def no_listener_reason(name: str, why: str, said: str) -> SkipReason:
-    """Return why the pairs of a host are not tested: the program that listens there for the other hosts gave no usable
-    answer.
+    """Return the reason for a host on which `check listen` or `check pairs` gave no usable answer.
 
     `name` is the host, `why` the text that says what is wrong, and `said` the standard error of that program."""
     fix = "give this host an `address:` that one of its interfaces has" if "cannot listen" in why else None

@@ -38,9 +38,9 @@ _LOCAL_SOCKET = "http+docker://"
 class BuildOptions:
     """What to build, and from what.
 
-    `target` is a short name of targets.py. `ca_bundle` has the site's CA certificates. `wheelhouse` is a folder of
-    preferred wheels. `base` replaces the Debian base image. `cuda_image` is an image with NVIDIA's toolkit for
-    CUDA 12; without it, the gpu target is compiled with CUDA 11.8, the toolkit of Debian 12. `torch_index`
+    `target` is a short name or a tag of targets.py. `ca_bundle` has the site's CA certificates. `wheelhouse` is a
+    folder of preferred wheels. `base` replaces the Debian base image. `cuda_image` is an image with NVIDIA's toolkit
+    for CUDA 12; without it, the gpu target is compiled with CUDA 11.8, the toolkit of Debian 12. `torch_index`
     is a package index with CPU builds of PyTorch. `is_here` says that the engine runs on the controller, so that the
     build can take wheels from the controller's cache. `environ` are the controller's variables."""
 
@@ -64,7 +64,8 @@ class BuildOptions:
 
 
 def build_image(engine: APIClient, options: BuildOptions, say: Say) -> str:
-    """Build `options.target` and the images that it is based on. Return its tag, such as `doc-hvd:cpu`.
+    """Build `options.target`, and before it the images that it needs: the Debian base image if the engine lacks it, and
+    doc-hvd:base if the target copies programs from that. Return its tag, such as `doc-hvd:cpu`.
 
     `say` receives the output of the build line by line. Raise HvdockerError if the build fails."""
     target = find_target(options.target)

@@ -20,7 +20,7 @@ _BUILT = re.compile(r"Successfully built ([0-9a-f]{12,})")
 
 @dataclass(frozen=True)
 class EngineBuild:
-    """One build. `what` names the image in messages, and `command` is the hvdocker command that builds it.
+    """One build. `what` names the image in messages. `command` is a command line that error messages show.
 
     `context` is the build context, an open tar. `target` is a stage of `dockerfile`, empty for the last one.
     `arguments` are the values of its `ARG`s. `hosts` has host names that the build can use, with their addresses."""
@@ -35,7 +35,8 @@ class EngineBuild:
 
 
 def run_build(engine: APIClient, build: EngineBuild, say: Say) -> str:
-    """Build an image and return its id. The image has no tag yet. `say` receives the output line by line.
+    """Build an image and return its id, empty if the output does not name it. The image has no tag yet. `say` receives
+    the output line by line.
 
     Raise HvdockerError with the last lines of output if the build fails."""
     output = engine.build(

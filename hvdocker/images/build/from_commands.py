@@ -24,7 +24,7 @@ def from_tag(image: str) -> str:
     """Return the default name of the image that is made from the user's image: `hvdocker/` and the name of `image`
     without the registry. `registry.lan:5000/team/train:7` becomes `hvdocker/team/train:7`.
 
-    A digest (`name@sha256:…`) or an image id becomes a tag of twelve characters."""
+    A digest (`name@sha256:…`) or an image id (`sha256:…`) becomes a tag of twelve characters."""
     name, _, digest = image.partition("@")
     first, slash, rest = name.partition("/")
     if slash and (first == "localhost" or "." in first or ":" in first):
@@ -55,7 +55,8 @@ def from_dockerfile(image: str, config: Mapping[str, Any], has_bash: bool) -> st
     have to find our `ssh`. A health check and a stop signal of the image are removed: they are for the image's own
     program, not for a worker.
 
-    Raise HvdockerError if user or PATH have a line break: the rest would be another instruction."""
+    Raise HvdockerError if user or PATH have a character that cannot be printed: what follows a line break would be
+    another instruction."""
     for name, value in (("USER", str(config.get("User") or "")), ("PATH", _path(config))):
         if not value.isprintable():
             raise HvdockerError(f"the {name} of the image {image} is {value!r}: nothing can be built on it")

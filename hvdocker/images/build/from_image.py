@@ -102,7 +102,8 @@ def _check_can_build(engine: APIClient, image: str, config: Mapping[str, Any]) -
 
 def _tools(engine: APIClient, options: FromOptions, say: Say) -> list[Path]:
     """Return the wheels of requirements-tools.txt (py-spy), empty if they cannot be downloaded. Without py-spy a rank
-    that hangs has to print its stacks itself, and may show fewer."""
+    that hangs has to print its stacks itself, and may show fewer. Raise HvdockerError if the cache of wheels cannot be
+    written."""
     cache = user_wheel_cache(str(engine.version()["Arch"]), options.environ)
     found = cache.fetch(lock_pins([TOOLS]), lambda line: None)
     if not found:

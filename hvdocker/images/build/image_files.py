@@ -50,7 +50,8 @@ def _mode(engine: APIClient, container: str, path: str) -> int | None:
 
 
 def _target(engine: APIClient, container: str, path: str) -> str | None:
-    """Return the path that symbolic links lead to from `path`, or None if there is no such file."""
+    """Return the path that symbolic links lead to from `path`, or None if there is no such file or there are too many
+    links (_MOST_LINKS)."""
     for _ in range(_MOST_LINKS):
         stat = _stat(engine, container, path)
         if stat is None:
@@ -62,8 +63,8 @@ def _target(engine: APIClient, container: str, path: str) -> str | None:
 
 
 def _stat(engine: APIClient, container: str, path: str) -> dict[str, Any] | None:
-    """Return the engine's description of a file (`Any`: parsed JSON), or None if there is no such file. The SDK has no
-    function for this request."""
+    """Return the engine's description of a file (`Any`: parsed JSON), or None if there is no such file or the engine
+    reports an error. The SDK has no function for this request."""
     response = engine.head(engine._url("/containers/{0}/archive", container), params={"path": path}, timeout=60)
     header = response.headers.get("X-Docker-Container-Path-Stat")
     if response.status_code != 200 or not header:

@@ -13,7 +13,7 @@ WHEELS = "wheelhouse"
 # The container ends after this time and the engine removes it, even if hvdocker was killed.
 CONTAINER_LIFETIME_S = 7200
 
-# Every package of the image is a constraint for pip: a layer may add packages but not change any, so what
+# Every package of the image but pip is a constraint: a layer may add packages but not change any, so what
 # was tested together stays together, and pip reports a conflict. For an image without pip, Debian's pip is
 # unpacked, not installed, and a virtual environment is made at /opt/venv, which comes first on the PATH of
 # our images. A blank line every second shows that the installation is alive while pip downloads.
@@ -73,8 +73,8 @@ if other and "tensorflow" not in found:
 def build_container_name(key: str, suffix: str) -> str:
     """Return the name of the container in which the requirements layer is built.
 
-    `key` is a hash of the requirements and of the base image (`Requirements.key`). `suffix` is random, so that two
-    builds at the same time have different names."""
+    `key` is a hash of the requirements and of the base image (`Requirements.key`). `suffix` is a random text, so that
+    two builds at the same time have different names; a script of `--script` has `by-hand` instead."""
     return f"hvdocker-req-{key}-{suffix}"
 
 
@@ -108,5 +108,5 @@ def install() -> Command:
 
 
 def wait() -> Command:
-    """Return the main command of the build container: it sleeps while `install` runs in it as an exec."""
+    """Return the main command of the build container, which sleeps while the command of `install` runs as an exec."""
     return command("sleep", str(CONTAINER_LIFETIME_S))

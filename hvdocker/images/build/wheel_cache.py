@@ -1,4 +1,4 @@
-"""The cache of wheels on the controller. Image builds take wheels from it, so that a second build downloads nothing.
+"""The cache of wheels on the controller. Image builds there take wheels from it, and do not download them again.
 
 The controller's own pip downloads the wheels, so pip's configuration applies: indexes, local folders (PIP_FIND_LINKS),
 proxies and certificates."""
@@ -51,8 +51,8 @@ class WheelCache:
         """Download the wheels that the cache lacks, and return those that it then has, as `find` does.
 
         `index` is a package index to download from instead of those that pip is configured for. A wheel that cannot be
-        downloaded is left out. `say` receives pip's output line by line. Raise HvdockerError if the folder cannot be
-        written or its disk is full."""
+        downloaded is left out. Before a download, wheels that were not used for 90 days are removed. `say` receives
+        pip's output line by line. Raise HvdockerError if the folder cannot be written or its disk is full."""
         missing = [pin for pin in pins if pin not in self.find(pins).values()]
         if missing and self.pip:
             with self._naming_the_folder():

@@ -57,7 +57,7 @@ def _handler(folder: Path, list_wheels: Callable[[], list[str]]) -> type[BaseHTT
             return listed[0]
 
     class WheelHandler(BaseHTTPRequestHandler):
-        """Answers `/` with links to the wheels, and `/NAME` with a wheel."""
+        """Answers `/` with links to the wheels, `/FILE` with the wheel of that file name, and other paths with 404."""
 
         def do_GET(self) -> None:
             name = unquote(self.path.lstrip("/"))

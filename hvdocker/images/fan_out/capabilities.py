@@ -1,4 +1,5 @@
-"""Finds out whether a host can pass an image on to other hosts: programs, addresses and free disk. Pure."""
+"""The command that finds out whether a host can pass an image on to other hosts, and its parser: programs, addresses
+and free disk. Pure."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ class FeedCapabilities:
     `has_tools` means docker CLI, ssh and sshd. `user` is the SSH user. `address` is the host's address in the
     controller's SSH connection, and `addresses` are all global addresses of the host. `engine_disk_bytes` is the
     free space on the engine's disk, None if unknown. `feed_disk_bytes` is the free space in /var/tmp, where
-    layers to pass on are stored. `is_one_disk` says that both are on the same disk."""
+    layers to pass on are stored, 0 if unknown. `is_one_disk` says that both are on the same disk."""
 
     has_tools: bool = False
     user: str = ""

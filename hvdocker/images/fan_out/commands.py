@@ -19,7 +19,7 @@ IDLE_MINUTES = 10.0
 _IDLE_TRIES = 300
 # First word of a line that the load script prints if it did not get a layer; the exit status of the fetch follows.
 _CUT_PREFIX = "cut"
-# Exit status of ssh if it could not connect.
+# Exit status of ssh if it could not connect, or if the connection broke.
 SSH_FAILED = 255
 _STOP_TRIES = 150
 # `serve` sends a layer in pieces; their sizes are in blocks of dd. Every piece starts a few processes, so while
@@ -106,8 +106,8 @@ done
 cat sshd.log >&2; exit 1
 """
 
-# A feed folder is stale if no file in it changed for an hour and no load runs. The running load has to be
-# checked because a host that feeds no other host writes no file while it loads a layer.
+# A feed folder of the SSH user is stale if no file in it changed for an hour and no load runs. The running load has
+# to be checked because a host that feeds no other host writes no file while it loads a layer.
 STALE_FEEDS = """\
 stale_feeds() {
     for old in "$1"/hvdocker-feed-*; do
@@ -183,7 +183,7 @@ def stop_feed(folder: str) -> Command:
 
 def remove_layers(folder: str, layers: Sequence[ImageLayer]) -> Command:
     """Return the command that removes the files of these layers from `folder`, the fan-out's folder on the host. It is
-    used when the host stops to take part in the fan-out, in which hosts pass layers on to each other.
+    used when the host no longer takes part in the fan-out, in which hosts pass layers on to each other.
 
     The removal frees disk space. Processes that send these files on to other hosts read them while they grow, and end
     when the files are gone."""
@@ -192,7 +192,8 @@ def remove_layers(folder: str, layers: Sequence[ImageLayer]) -> Command:
 
 def store_layer(folder: str, layer: ImageLayer) -> Command:
     """Return the command that writes standard input to the layer's file in `folder`, the fan-out's folder on the host.
-    The controller uses it for the first host of the tree, and for a host that could fetch from no other host."""
+    The controller uses it for the first host of the tree, and for a host that passes layers on but could fetch from no
+    other host."""
     return shell('exec cat > "$1/$2"', folder, layer.hex)
 
 

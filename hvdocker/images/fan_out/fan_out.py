@@ -1,5 +1,5 @@
-"""Distributes an image from host to host. The controller sends the image once, to the first host, and every host
-forwards each layer to two other hosts while the layer is still arriving.
+"""Distributes an image from host to host. The controller sends the image once, to the first host, and each host
+forwards each layer to at most two other hosts while the layer is still arriving.
 
 A host may be unable to take part: ssh or the docker CLI is missing, /var/tmp is full, or the hosts do not
 reach each other. Then the controller sends the image to that host. It is an error only if the
@@ -117,8 +117,8 @@ class FanOut:
     def _pass_on(self, node: FanOutNode) -> CommandResult:
         """Load the image on a host that feeds other hosts, and return the result of the load.
 
-        A feed (another host's sshd) writes the layers to files on the host, or the controller does if no feed works.
-        The load reads these files while they are still growing."""
+        The host fetches the layers from a feed (another host's sshd) into files, or the controller writes these files
+        if no feed works. The load reads the files while they are still growing."""
         result = self._load(node, during=lambda: self._receive(node))
         if commands.missing_layer_status(result.text) is None:
             return result
@@ -162,8 +162,8 @@ class FanOut:
         """Whether the load with this result succeeded. Raise HostUnfit if the disk of the engine is full, and
         HvdockerError if the engine refused the image.
 
-        False means that the docker CLI did not reach the engine (socket, sudo), or that the engine did not get every
-        layer. Then the controller sends the image."""
+        False means that the docker CLI did not reach the engine (socket, sudo), or that the engine did not get, or no
+        longer has, some layer. Then the controller sends the image."""
         if result.code == 0:
             return True
         said = " ".join(result.tail(3))

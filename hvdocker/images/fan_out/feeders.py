@@ -1,4 +1,4 @@
-"""Arranges the hosts of a fan-out as a binary tree, in which each host passes layers on to two others."""
+"""Arranges the hosts of a fan-out as a binary tree, in which each host passes layers on to at most two others."""
 
 from __future__ import annotations
 
@@ -45,7 +45,8 @@ class FanOutNode:
     layers that the host lacks. `is_feeding` says that the host passes layers on. `host_key` is the key of its feed (the
     sshd that other hosts fetch from), and `client_key` is the key with which it logs in to feeds. `is_ready` says that
     it was set up. `feed` is None if its feed does not run. `was_reached` says that some host could connect to the feed,
-    `was_unreachable` that some host could not. `loading` is its running or finished `docker load`."""
+    `was_unreachable` that some host could not. `loading` is the running or finished `docker load` of a host that passes
+    layers on, None for other hosts."""
 
     number: int
     member: FanOutHost
@@ -77,8 +78,8 @@ class FanOutNode:
 
     def record_status(self, status: int) -> None:
         """Record whether another host could connect to this host's feed (its temporary sshd), for `should_try`.
-        `status` is the exit status of that host's fetch: 0, or SSH_FAILED if it could not connect. Any other
-        status is ignored."""
+        `status` is the exit status of that host's fetch: 0, or SSH_FAILED if it could not connect or the connection
+        broke. Any other status is ignored."""
         self.was_reached |= status == 0
         self.was_unreachable |= status == commands.SSH_FAILED
 

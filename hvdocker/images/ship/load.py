@@ -88,8 +88,8 @@ def load_image(engine: APIClient, image: ExportedImage, parts: list[Part], cache
 
 
 def finish_load(engine: APIClient, image: ExportedImage) -> None:
-    """Check that the image has arrived on the engine unchanged, and remove its parts. Parts are images with only the
-    first layers, which were loaded before the whole image.
+    """Check that the image has arrived on the engine unchanged, and remove its parts, and all parts older than a day.
+    Parts are images with only the first layers, which were loaded before the whole image.
 
     Raise HvdockerError if the image is missing or is another one."""
     _check_arrived(engine, image)

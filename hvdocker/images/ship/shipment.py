@@ -99,7 +99,8 @@ class Shipment:
             raise
 
     def _deliver_or_repair(self, host: str, engine: APIClient) -> None:
-        """Bring the image to the host. If layers in the cache are damaged, read them again and try once more."""
+        """Bring the image to the host. If that fails and layers in the cache are damaged, read them again and try once
+        more. A full disk, a lost connection and Ctrl-C are not tried again."""
         try:
             if self.fan_out and self.fan_out.deliver(host):
                 finish_load(engine, self.image)

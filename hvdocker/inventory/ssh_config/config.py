@@ -57,7 +57,7 @@ class SshConfig:
 
     def effective_ssh(self, host: Host, origins: Mapping[str, str]) -> EffectiveSsh:
         """Return the host's SSH settings: from the inventory, else from the user's or the system's file, else the
-        default.
+        default. `key` and `handshake_timeout` are never taken from the files.
 
         `origins` maps an SSH setting in the inventory to its line, such as `ssh/user (line 4)`. It is one mapping of
         `Origins.ssh`."""
@@ -89,9 +89,10 @@ class SshConfig:
 
 
 def load(home: Path | None = None, system_file: Path = SYSTEM_CONFIG) -> SshConfig:
-    """Read ~/.ssh/config and the system's file. Raise UsageProblem if the user's file cannot be understood.
+    """Read ~/.ssh/config and the system's file. Raise UsageProblem if the user's file cannot be read or
+    understood.
 
-    A missing file counts as empty. If the system's file cannot be understood, it is ignored and a note says so,
+    A missing file counts as empty. If the system's file cannot be read or understood, it is ignored and a note says so,
     because the user may not be allowed to correct it. `home` replaces the user's home folder, and `system_file` the
     path of the system's file."""
     home = home or Path.home()
@@ -107,8 +108,8 @@ def load(home: Path | None = None, system_file: Path = SYSTEM_CONFIG) -> SshConf
 def _expand_tokens(said: SshHostOptions) -> Mapping[str, Any]:
     """Return the options after paramiko has expanded tokens such as %h and removed quotes.
 
-    Canonicalize options are left out, because match.py has already applied them. Values are `Any` because
-    paramiko returns text or lists of text."""
+    Canonicalize options are left out, because match.py has already applied them, and so is `ProxyCommand none`. Values
+    are `Any` because paramiko returns text or lists of text."""
     lines = [
         f'{name} "{value}"'
         for name, values in said.values.items()

@@ -60,8 +60,8 @@ class SshConfigSource:
     ignored: list[str] = field(default_factory=list)
 
     def read(self, path: Path, above: tuple[Path, ...] = ()) -> tuple[SshConfigLine, ...]:
-        """Return the lines of a file. Return no lines if the file is missing, includes itself or is nested too
-        deep.
+        """Return the lines of a file. Return no lines if the file is missing, is one of `above` (it includes itself) or
+        is nested too deep.
 
         `above` are the files through which this file is included."""
         if path in above or len(above) > MOST_INCLUDES:
@@ -101,8 +101,8 @@ class SshConfigSource:
         return line
 
     def _included(self, patterns: tuple[str, ...]) -> Iterator[Path]:
-        """Yield the existing files that the patterns of an Include line match, sorted for each pattern. Patterns with
-        `~` are skipped if `home` is None."""
+        """Yield the existing files that the patterns of an Include line match, sorted for each pattern. Patterns
+        that begin with `~/` are skipped if `home` is None, and those that begin with `~user` always."""
         for pattern in patterns:
             if pattern.startswith("~"):
                 if self.home is None or not pattern.startswith("~/"):

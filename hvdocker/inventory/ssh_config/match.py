@@ -63,7 +63,8 @@ class SshHostOptions:
 def options_for_host(host: str, own: Iterable[SshConfigLine], system: Iterable[SshConfigLine]) -> SshHostOptions:
     """Return the options of a host from the lines of the user's file (`own`), then of the system's file (`system`).
 
-    A second pass over both files follows if CanonicalizeHostname is set or if a `Match final` line exists."""
+    A second pass over both files follows if CanonicalizeHostname is `yes` or `always`, or if a `Match final` line
+    exists."""
     files = ((tuple(own), True), (tuple(system), False))
     said = SshHostOptions(host)
     first = _Pass(said, host, host)

@@ -6,5 +6,5 @@ it changes nothing in the user's repository. The capsule is stored on every host
 `store` saves capsules, and reads them from the controller or from hosts. `difference` compares two jobs for the
 verb `diff`. `patch` splits a patch by file. `capsule`, `difference` and `patch` are pure.
 
-To add a field, touch `Capsule`, its `as_json` and `_read`. To show the field in `diff`, touch the function in
-`difference` that returns the values of its group (code, image, command and so on)."""
+To add a field, touch `Capsule`, its method `as_json` and the function `_read`. To show the field in `diff`, touch the
+function in `difference` that returns the values of its group (code, image, command and so on)."""

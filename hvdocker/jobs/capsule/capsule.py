@@ -115,10 +115,10 @@ class CodeUsed:
 class ImageUsed:
     """The image of a job.
 
-    `name` is the cluster's image as the inventory names it. `content` is the content hash of that image, equal on
-    every engine; empty if unknown. `used` is the image of the job's containers: the cluster's image, perhaps with
-    a layer for requirements. `ids` has the image id by host, without hosts whose worker is replaced for the job;
-    ids of one image differ between engines."""
+    `name` is the name of the cluster's image, from the inventory or `up --image`. `content` is the content hash of that
+    image, equal on every engine; empty if unknown. `used` is the image of the job's containers: the cluster's image,
+    perhaps with a layer for requirements. `ids` has the image id by host, without hosts whose worker is replaced for
+    the job; ids of one image differ between engines."""
 
     name: str
     content: str = ""
@@ -190,7 +190,7 @@ class Capsule:
         return self.ranks or self.placement.np
 
     def hidden(self) -> tuple[str, ...]:
-        """Return the names of the variables in `env` whose values were replaced by stars."""
+        """Return the names of the variables in `env` whose values were replaced by stars, wholly or in part."""
         return tuple(name for name, value in self.env.items() if HIDDEN in value)
 
     def as_json(self) -> Mapping[str, object]:
@@ -247,7 +247,7 @@ class Capsule:
 @dataclass(frozen=True)
 class CapsuleFiles:
     """The files of a capsule: the capsule itself, and a git patch with the code changes that are not in the commit that
-    the capsule names. `patch` is empty if there are none."""
+    the capsule names. `patch` is empty if there are none, or if no patch could be made."""
 
     capsule: Capsule
     patch: bytes = b""

@@ -25,8 +25,8 @@ _NOT_SETTINGS = ("inventory", "why", "env")
 @dataclass(frozen=True)
 class RankOutcome:
     """How one rank ended, read from record.json. `code` is its exit code, `signal` the number of the signal that killed
-    it, `seconds` its run time, `max_rss_kb` the most memory that it used, in KB. A field is None if the record does not
-    have it."""
+    it, `seconds` its run time, `max_rss_kb` the most memory that it used, in KB. Each of these is None if the record
+    does not have it."""
 
     rank: int
     host: str
@@ -131,8 +131,9 @@ def read_record(text: str | None) -> Mapping[str, Any] | None:  # Any: foreign J
 
 
 def compare_jobs(first: ComparedJob, second: ComparedJob) -> Difference:
-    """Return what differs between two jobs: values of their capsules, group by group (GROUPS, such as code and image),
-    and uncommitted code changes, file by file. How the jobs ended is not compared."""
+    """Return what differs between two jobs: values of their capsules and package versions of their records, group by
+    group (GROUPS, such as code and image), and uncommitted code changes, file by file. How the jobs ended is not
+    compared."""
     changes = [
         Change(group, what, one, other)
         for group in GROUPS

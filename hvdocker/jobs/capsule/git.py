@@ -109,9 +109,9 @@ def observe_git(tree: Tree, most_bytes: int = PATCH_MAX_BYTES) -> tuple[GitSeen,
 
 
 def check_out(repository: Path, wanted: GitSeen, patch: bytes, target: Path) -> Path:
-    """Write the files of the commit `wanted.commit`, with `patch` (the uncommitted changes) applied, below `target`.
-    Return the folder in `target` that corresponds to the folder that was synced. `repository` is any folder of the git
-    repository. Used to restore the code of a job for a replay.
+    """Write the files that the commit `wanted.commit` has below `wanted.prefix`, with `patch` (the uncommitted changes)
+    applied, below `target`. Return the folder in `target` that corresponds to the folder that was synced. `repository`
+    is any folder of the git repository. Used to restore the code of a job for a replay.
 
     The files are written from a git index, because `git archive` would leave out files with the attribute
     `export-ignore`. Raises GitProblem if the repository lacks the commit or git fails."""

@@ -58,8 +58,8 @@ class StoredCapsule:
 
     @property
     def has_ended(self) -> bool:
-        """Whether `record` says how the job ended. False if there is no record, or if it was fetched while the job
-        ran."""
+        """Whether `record` says how the job ended. False if there is no record, if it was fetched while the job ran, or
+        if the supervisor was killed before it could say so."""
         found = read_record(self.record)
         return found is not None and found.get("state") != "running"
 
@@ -135,7 +135,7 @@ def _from_hosts(
     """Return the capsules of the jobs in `wanted`, completed with files from the hosts.
 
     The keys of `wanted` are job ids or prefixes. A value is the capsule that the controller has, or None if it has
-    none. If the hosts cannot be asked and a value is None, raise the error. If all capsules are known and only records
+    none. If this fails and a value is None, raise the error. If this fails and no value is None, so that only records
     are missing, send a note and return `wanted` unchanged."""
     try:
         with connected(env, located, must_all=False) as session:

@@ -34,8 +34,8 @@ def find_log_copy(found: FoundJob) -> LogCopy:
     """Return the best copy of the output of a job whose master container cannot be read. Raises HvdockerError if there
     is none.
 
-    The order of preference is: the whole output on the controller, ranks' log files on hosts, ranks' log files that
-    were fetched to the controller."""
+    The order of preference is: the output of the whole job on the controller, ranks' log files on hosts, ranks' log
+    files that were fetched to the controller."""
     home = found.local
     if home and home.output:
         return LogCopy(f"the copy at home, {home.output}", _from_file(home.output, found))

@@ -42,7 +42,8 @@ class Reconnect:
 
     def __call__(self, error: HvdockerError) -> HostLink:
         """Return a new link to the host, and put it into the session. `error` is what broke the old link. If no link
-        can be opened in time, raise the error that `diagnose` returns, or else `error`.
+        can be opened in time, raise the error of the last try if it is HostUnfit (the host responds, but its engine
+        does not), otherwise the error that `diagnose` returns, or else `error`.
 
         Ctrl-C ends the wait but not the job: `error` is raised with a hint how to follow the job again."""
         wait = f"trying again for {self.patience_s:.0f} s"

@@ -1,5 +1,5 @@
 """Save a job's output to the controller: logs/output.log in the job's folder. The engine's log is bounded in size. If
-its beginning is gone, the first line of the file says so."""
+its beginning is known to be gone, the first line of the file says so."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LOG_FILE = "output.log"
 class SavedLog:
     """What is known of a log after it was saved. `inspected` is what `docker inspect` says about the container; values
     are `Any` because they come from parsed JSON. `missing` tells the user which part of the output is missing; it is
-    empty if none is."""
+    empty if none is known to be missing."""
 
     inspected: Mapping[str, Any]
     missing: str = ""
@@ -51,8 +51,8 @@ def write_log(
     link: HostLink, container: str, folder: Path, name: str = LOG_FILE, record: JobRecord | None = None
 ) -> SavedLog:
     """Write the log of a master `container` to the file logs/`name` below `folder`. An existing file is replaced only
-    when the whole log was read. If the beginning of the log is gone, the first line of the file says so. `record` is
-    the job's record; None means that it is read here."""
+    when the whole log was read. If the beginning of the log is known to be gone, the first line of the file says so.
+    `record` is the job's record; None means that it is read here."""
     from hvdocker.engine.container_errors import translating_container_errors
 
     path = folder / "logs" / name
@@ -84,11 +84,11 @@ def _write_lines(link: HostLink, container: str, path: Path) -> int:
 
 def missing_beginning(link: HostLink, container: str, lines: int, record: JobRecord | None = None) -> str:
     """Return a text that says which part of the output is missing from the log of the master `container`, which has
-    `lines` lines. Empty if none is, or if that is unknown because there is no record. `record` is the job's record;
-    None means that it is read here.
+    `lines` lines. Empty if none is known to be missing, for example because there is no record. `record` is the job's
+    record; None means that it is read here.
 
-    The supervisor counts in record.json the lines that came from the launcher. It does not count its own lines, which
-    are few."""
+    At the end of every run of the launcher, the supervisor adds the lines of that run to a count in record.json. It
+    does not count its own lines, which are few."""
     record = record or _read_record(link, container)
     gone = record.output_lines - lines if record else 0
     if gone <= 0:

@@ -26,7 +26,8 @@ class Since:
 
     def on(self, link: HostLink) -> float:
         """Return the time as a Unix time, for the log on the host of `link`. A duration is subtracted from the clock of
-        that host, because its engine stamps the lines; the clock of the controller may differ."""
+        that host, because its engine stamps the lines; the clock of the controller may differ. If the host's clock
+        cannot be read, return 1, so that no line is left out."""
         if self.at is not None:
             return self.at
         from hvdocker.observe.clock import clock, read_clock

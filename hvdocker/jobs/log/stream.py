@@ -28,17 +28,20 @@ ReopenLink = Callable[[HvdockerError], "HostLink"]
 
 T = TypeVar("T")
 
-# Stamps of stdout and stderr may be slightly out of order: a stream that is reopened begins this many seconds back.
+# Stamps of stdout and stderr may be slightly out of order: a stream that is reopened begins with the oldest of this
+# many last distinct seconds in which output came.
 _SECONDS_BACK = 3
 # Of older seconds the hashes of pieces are remembered, in at most so much memory. This is enough for a log file.
 _MAX_HASH_BYTES = 16 << 20
+# The memory that each of these seconds takes besides its hashes.
 _BYTES_PER_SECOND = 200
 _STAMPED = re.compile(rb"((\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.\d+)?)Z ")
 
 
 def read_reopening(link: HostLink, again: ReopenLink | None, read: Callable[[HostLink], T]) -> tuple[HostLink, T]:
-    """Return what `read` returns, and the link on which it was read. If the link breaks, `again` returns a new one, and
-    `read` is called again; without `again` a broken link raises HostUnreachable."""
+    """Return the link on which `read` succeeded, and what `read` returned. If the link breaks or the engine does not
+    answer, `again` returns a new link, and `read` is called again; without `again` the error (HostUnreachable or
+    HostUnfit) is raised."""
     while True:
         try:
             return link, read(link)
@@ -52,11 +55,12 @@ def read_reopening(link: HostLink, again: ReopenLink | None, read: Callable[[Hos
 class LogReader:
     """Reads the log of a container.
 
-    `link` is the current link; when it breaks, `reopen` returns a new one. Without `reopen` a broken link raises
-    HostUnreachable. `runs` returns whether the job still runs. `tail` (a number of last lines) and `since` (a Unix
-    time) say where reading begins. `_recent` counts the pieces of the last seconds, by second; `_older` has the hashes
-    of earlier pieces. `_newest` is the newest time stamp. `_known` counts the pieces that were already yielded and that
-    the engine is expected to send again."""
+    `link` is the current link; when it breaks or the engine does not answer, `reopen` returns a new one. Without
+    `reopen` the error (HostUnreachable or HostUnfit) is raised. `runs` returns whether the job still runs. `tail` (a
+    number of last lines) and `since` (a Unix time) say where reading begins. `_recent` counts the pieces of the last
+    _SECONDS_BACK seconds in which output came, by second; `_older` has the hashes of earlier pieces. `_newest` is the
+    newest time stamp. `_known` counts the pieces that were already yielded and that the engine is expected to send
+    again."""
 
     link: HostLink
     container: str
@@ -126,8 +130,8 @@ class LogReader:
 
     def _start_arguments(self) -> dict[str, object]:
         """Return the arguments of the engine's `logs` that say where the stream begins. If nothing was read yet, `tail`
-        and `since` say it. Otherwise the stream begins some seconds before the last line that was read, so that no line
-        is missed; lines that come twice are dropped later."""
+        and `since` say it. Otherwise the stream begins with the oldest second in `_recent`, so that no piece is missed;
+        pieces that come twice are skipped later."""
         if not self._recent:
             begin = {} if self.since is None else {"since": self.since}
             return {"tail": "all" if self.tail is None else self.tail, **begin}
@@ -135,8 +139,8 @@ class LogReader:
         return {"since": int(oldest.replace(tzinfo=timezone.utc).timestamp())}
 
     def _remember(self, second: bytes, piece: bytes) -> None:
-        """Remember a piece by `second`, its time stamp without fractions. A stream that is reopened begins with that
-        second again, and the piece is skipped."""
+        """Remember a piece by `second`, its time stamp without fractions, so that it is skipped if the engine sends it
+        again. Pieces of all but the last _SECONDS_BACK seconds in which output came are remembered only as hashes."""
         is_new = second not in self._recent
         self._recent.setdefault(second, Counter())[piece] += 1
         for old in sorted(self._recent)[:-_SECONDS_BACK] if is_new else ():
@@ -144,7 +148,8 @@ class LogReader:
 
 
 class _PieceHashes:
-    """The hashes of pieces, by the second of their time stamp. The oldest seconds are forgotten."""
+    """The hashes of pieces, by the second of their time stamp. If they take more than _MAX_HASH_BYTES, the oldest
+    seconds are forgotten."""
 
     def __init__(self) -> None:
         self._hashes: dict[bytes, array[int]] = {}

@@ -57,7 +57,8 @@ def read_tail(
     new.
 
     An engine can begin a log at a time, but not after a certain line. So this function reads at least the whole last
-    second of the log. The reader begins with that second again and skips the lines that were read here."""
+    second of the log. The reader begins with that second again, or at `since` if everything after that was read here.
+    It skips the lines that were read here."""
     asked = count + EXTRA_LINES
     while True:
         pieces = _pieces(link, container, asked, since)

@@ -15,7 +15,7 @@ from hvdocker import names
 from hvdocker.shell.host_folders import REPLACED_FOLDER
 from hvdocker.sync.tree import parse_listing, parse_rows
 
-# The files of this job were written while the cluster had no job, for example by `hvdocker exec`.
+# Stands for a job id for the files on a host that has had no job, for example files that `hvdocker exec` wrote.
 NO_JOB = ""
 _SECTIONS = 5
 
@@ -47,8 +47,8 @@ class CodeFile:
 
 @dataclass(frozen=True)
 class HostCode:
-    """What jobs left in the code folder of one host: files by job id. The key NO_JOB has files that were written while
-    the cluster had no job."""
+    """What jobs left in the code folder of one host: files by job id. The key NO_JOB has the files if the
+    host has had no job."""
 
     files: Mapping[str, tuple[CodeFile, ...]] = field(default_factory=dict)
 

@@ -39,8 +39,8 @@ class FetchMark:
 
 
 def marked_into(located: Located, job: str, folder: Path) -> FetchMark:
-    """Return the mark of earlier fetches of the job into `folder`. Return an empty mark if there were none, or if
-    `folder` was deleted.
+    """Return the mark of earlier fetches of the job into `folder`. Return an empty mark if there is none, if the last
+    fetch was into another folder, or if `folder` was deleted.
 
     Call this before the next fetch into `folder`: the fetch creates a deleted folder again, and the files of earlier
     fetches would seem to be still there."""
@@ -56,8 +56,8 @@ def mark_fetched(located: Located, job: str, mark: FetchMark) -> None:
 
 
 def clear_fetched_hosts(located: Located, job: str) -> None:
-    """Remove all hosts from the job's fetched.json, because the job is restarted and will write more files. Do
-    nothing if there is no such file."""
+    """Remove all hosts and their code digests from the job's fetched.json, because the job is restarted and will write
+    more files. Do nothing if there is no such file."""
     if (located.jobs / job / FETCHED_FILE).exists():
         mark_fetched(located, job, FetchMark(fetched_to(located, job) or located.jobs / job))
 
@@ -75,8 +75,8 @@ def unfetched_jobs(located: Located, state: ClusterState) -> tuple[str, ...]:
 
 def unfetched_code(located: Located, code: Mapping[str, HostCode]) -> tuple[str, ...]:
     """Return the ids of the jobs that left files in the code folder of a host which were not fetched, or have changed
-    since; NO_JOB for such files that no job wrote. `code` has what jobs left, by host. `down` fetches these files
-    before it removes the cluster."""
+    since. NO_JOB is among them if there are files that belong to no job, even if they were fetched. `code` has what
+    jobs left, by host. `down` fetches these files before it removes the cluster."""
     found: dict[str, None] = {}
     for host, left in code.items():
         for job in left.files:

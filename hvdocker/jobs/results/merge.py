@@ -25,9 +25,9 @@ class FetchedFiles:
     """The result of a fetch. `hosts` are the hosts that this fetch read completely. `files` and `bytes` count what was
     moved into `folder`. `code_files` counts those of them that the job had left in the code folder.
 
-    `clashes` are paths whose files differ between hosts; each host's version is kept as name.<host>. `skipped` has what
-    is never fetched, such as pipes. `unread` has what could not be read. Both are texts with the reason. `code` has, by
-    host, a digest of the job's files in the code folder."""
+    `clashes` are paths whose files differ between hosts; each version that this fetch read is kept as name.<host>.
+    `skipped` has what was left out, such as pipes or the lost beginning of a log. `unread` has what could not be read.
+    Both are texts with the reason. `code` has, by host, a digest of the job's files in the code folder."""
 
     folder: Path
     hosts: tuple[str, ...] = ()

@@ -73,8 +73,9 @@ class _Part(ABC):
 
     def read(self) -> None:
         """Read the files of this part as the SSH user into a new staging folder. If some cannot be read, read all files
-        once more as root. If that fails too, read the missing files through the engine. Files that cannot be read in
-        any of these ways are named in `found.unread`."""
+        once more as root. If that fails too, or if there are folders that the SSH user cannot read (`closed`), read
+        what is missing through the engine. Files that cannot be read in any of these ways are named in
+        `found.unread`."""
         place = self.make_place()
         came = self.unpack(place, self.pack())
         if came.error:

@@ -63,7 +63,7 @@ def _errors_as_notes(step: Step, context: Context) -> Iterator[None]:
 
 def _overwrite(step: OverwriteSecrets, context: Context) -> None:
     """Overwrite the secrets in a stopped master with empty files: no command can run in a stopped container to delete
-    them. If that fails, send only a note."""
+    them. If that fails, send only a note, unless the host is unreachable."""
     empty = dict.fromkeys(step.names, b"")
     with _errors_as_notes(step, context):
         archive.put_secrets(context.engine(step.host), step.container, step.job, empty, 0, 0)

@@ -64,7 +64,7 @@ def steps_after_stop(head: str, master: ContainerSeen, workers: Iterable[Contain
 
 def steps_after_head_loss(state: ClusterState, job: str) -> list[Step]:
     """Return the steps that remove the secrets of a job that ended with its head and is not restarted. `state` has the
-    hosts that can still be reached. Empty if the job still runs there.
+    hosts that can still be reached. There are no steps if the job still runs on one of them.
 
     The master, whose labels name the hosts of the job, may be gone with the head. So secrets are removed from every
     running worker."""
@@ -86,8 +86,8 @@ ContainersByHost = Mapping[str, Iterable[ContainerSeen]]
 
 
 def steps_for_unstarted_job(master: ContainerSeen, seen: ContainersByHost) -> list[Step]:
-    """Return the steps that remove the secrets of a job from its workers, if the job's `master` was created but never
-    started. The caller removes the master itself.
+    """Return the steps that remove the secrets of a job from its workers. The caller has seen that the job's `master`
+    was created but never started, and removes the master itself.
 
     `seen` has the observed containers by host, with host names of the caller's inventory. Labels are not trusted: if
     the job id in the master's label is not a plain file name, there are no steps, because it would become part of a
@@ -100,7 +100,7 @@ def steps_for_unstarted_job(master: ContainerSeen, seen: ContainersByHost) -> li
 
 def has_unobserved_worker(master: ContainerSeen, seen: ContainersByHost) -> bool:
     """Return whether secrets of the master's job may be in a worker that was not observed: the job has secrets, and at
-    least one of its hosts has no worker in `seen` (the observed containers by host)."""
+    least one of its hosts other than the head has no worker in `seen` (the observed containers by host)."""
     return bool(master.secrets and _others(master) - {one.host for _, one in _workers(master, seen)})
 
 
@@ -120,8 +120,8 @@ def steps_for_ended_jobs(placed: Mapping[str, HostPlan], state: ClusterState) ->
     """Return the steps with which the next `train` removes secrets that ended jobs may have left. `state` has their
     masters, whose labels name the secrets. `placed` has the host plans by host; workers of other hosts are left alone.
 
-    Secrets are left in containers if the head died, or if a host was unreachable when the job ended. A job that is
-    paused or about to be restarted has not ended."""
+    Secrets are left in containers if the head died, or if a host was unreachable when the job ended. A job whose
+    master is paused, or is being restarted by the engine, has not ended."""
     # After the loss of a head, a job may have a new master beside the old one, under the same name.
     living = {master.job for master in state.masters() if master.is_living}
     ended = [master for master in state.masters() if master.secrets and not master.is_living]

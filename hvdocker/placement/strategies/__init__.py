@@ -1,4 +1,4 @@
-"""Chooses the slots of a request from the offers (free slots) of the hosts, or explains why it cannot. Pure.
+"""Chooses the slots of a request from the offers (free and held slots) of the hosts, or explains why it cannot. Pure.
 
 `place.py` turns a SlotRequest and the offers, in inventory order, into a Placement. First, `eligible.py` filters the
 slots by host, kind (GPU or not), model and memory. Then one strategy chooses: `pack.py`, `even_shares.py` (spread and

@@ -1,6 +1,6 @@
 """The strategies spread and balanced. Pure.
 
-Spread uses all hosts, as evenly as possible. Balanced uses the fewest hosts that give equal numbers of slots."""
+Spread uses as many hosts as it can, evenly. Balanced uses the fewest hosts that give equal numbers of slots."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def balanced(np: int, rooms: Sequence[FreeSlots], links: Links) -> list[ChosenSl
     are not possible.
 
     Of the hosts with enough free slots, those with the fewest are preferred. `rooms` are the hosts with their eligible
-    free slots. `links` are the measured speeds of pairs of hosts in bits per second: of hosts of the same size, those
-    with the fastest network between them are chosen."""
+    free slots. `links` are the measured speeds of pairs of hosts in bits per second: of choices with the same sizes and
+    equally few GPU models, the one with the fastest network is taken."""
     for hosts in range(1, min(np, len(rooms)) + 1):
         share, rest = divmod(np, hosts)
         if rest:

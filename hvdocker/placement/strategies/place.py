@@ -1,4 +1,4 @@
-"""Turns a request and the offers (free slots) of the hosts into a placement, by the requested strategy. Pure."""
+"""Turns a request and the offers (free and held slots) of hosts into a placement, by the requested strategy. Pure."""
 
 from __future__ import annotations
 

@@ -43,8 +43,8 @@ def user_command(
     """Return the command that runs `script` or `module` with the arguments `rest`.
 
     If neither is given, `rest` itself is the command. `workdir` is the folder to sync; by default the script's folder,
-    or `cwd`. Raises UsageProblem if there is nothing to run, if the script is missing, a notebook or outside of
-    `workdir`, or if the folder to sync is missing, `/` or the user's home."""
+    or `cwd`. Raises UsageProblem if both are given, if there is nothing to run, if the script is missing, a notebook or
+    outside of `workdir`, or if the folder to sync is missing, `/`, the user's home or a folder that hvdocker made."""
     if script and module:
         raise UsageProblem("a script and -m exclude each other")
     if module:

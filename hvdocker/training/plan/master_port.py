@@ -1,7 +1,8 @@
 """Chooses the ports of a job: a block of TCP ports that are free on all its hosts. Pure.
 
-The first port is that of rank 0 (MASTER_PORT). Of the others, each host uses one for each of its ranks. A label of the
-master has the block, so that other jobs do not choose these ports before the ranks have opened them."""
+The first port is that of rank 0, which ranks get as the variable MASTER_PORT. Of the others, each host uses one for
+each of its ranks. A label of the master has the block, so that other jobs do not choose these ports before the ranks
+have opened them."""
 
 from __future__ import annotations
 

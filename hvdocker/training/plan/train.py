@@ -79,8 +79,8 @@ def plan_train(
 
 
 def _capsule_steps(files: CapsuleFiles, folders: Mapping[str, str]) -> Iterator[Step]:
-    """Yield the steps that write the capsule and the patch (`files`) into the job's folder on each host. `folders` has
-    the path of that folder by host.
+    """Yield the steps that write the capsule into the job's folder on each host, and the patch into that of the head,
+    and of the others unless it is large (`files.patch_on`). `folders` has the path of that folder by host.
 
     If the plan is printed as a shell script, the script does not contain the values of variables from the caller's
     environment, but reads them when it runs. This is not done for values that the capsule hides: they stay hidden."""

@@ -1,9 +1,9 @@
 """SSH login: keys of the agent, key files, and their certificates.
 
 Keys are tried in the order that asks for the fewest passphrases: agent keys that are also configured as
-files, key files that need no passphrase, the other keys of the agent. If none is accepted and a key file
-needs a passphrase, `PassphraseRequired` names the file; `transport.session` asks the user once for all hosts
-and logs in again. Keys on hardware tokens work only through an agent (untested).
+files, key files that need no passphrase or whose passphrase is known, the other keys of the agent. If none is
+accepted and a key file needs a passphrase that is not known, `PassphraseRequired` names the file; `transport.session`
+asks the user once for all hosts and logs in again. Keys on hardware tokens work only through an agent (untested).
 
 Paramiko's own key search is not used: it opens an encrypted key once per host, asks for passphrases in
 threads, and never tries a plain key after its certificate."""
@@ -92,8 +92,8 @@ class Login:
         raise paramiko.AuthenticationException(self._failure(agent.is_there))
 
     def _keys(self, of_agent: list[paramiko.PKey], locked: list[str]) -> Iterator[tuple[str, paramiko.PKey]]:
-        """Yield (name for messages, key) for each key to try, in order. `of_agent` are the agent's keys. A file
-        that needs a passphrase is not yielded; its path is added to `locked`."""
+        """Yield (name for messages, key) for each key to try, in order. `of_agent` are the agent's keys. A key
+        file whose passphrase is missing or wrong is not yielded; its path is added to `locked`."""
         halves = {half: path for path in self.files if (half := _public_half(path))}
         named = [key for key in of_agent if key.asbytes() in halves]
         for key in named:

@@ -66,7 +66,7 @@ class Hop:
 @dataclass(frozen=True)
 class _ConnectFailure:
     """What a failed connection means: the message `what`, and the suggested `fix`. `stage` is the phase that failed,
-    `resolves` (name lookup), `answers` (TCP port), `hostkey` or `login`."""
+    `resolves` (name lookup), `answers` (TCP connection and SSH handshake), `hostkey` or `login`."""
 
     stage: str
     what: str

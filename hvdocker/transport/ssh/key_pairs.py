@@ -39,8 +39,8 @@ def make_pair() -> SshKeyPair:
 
 
 def pair_from_private(text: str) -> SshKeyPair:
-    """Return the pair of an ed25519 private key in OpenSSH's text format. Raise ValueError if it is of another type,
-    and an error of the cryptography library if it has a passphrase or cannot be read."""
+    """Return the pair of an ed25519 private key in OpenSSH's text format. Raise ValueError, TypeError or the
+    cryptography library's UnsupportedAlgorithm if it is of another type, has a passphrase or cannot be read."""
     key = serialization.load_ssh_private_key(text.encode(), password=None)
     if not isinstance(key, Ed25519PrivateKey):
         raise ValueError("not an ed25519 key")
@@ -48,8 +48,8 @@ def pair_from_private(text: str) -> SshKeyPair:
 
 
 def read_user_key_pair(private: Path, public: Path) -> SshKeyPair:
-    """Read and check a key pair that the user provides. Raises UsageProblem if a file is missing, if the
-    private key is not ed25519 or has a passphrase, or if the public key does not match."""
+    """Read and check a key pair that the user provides. Raises UsageProblem if a file is missing or cannot be
+    read, if the private key is not ed25519 or has a passphrase, or if the public key does not match."""
     fix = "make a pair with: ssh-keygen -t ed25519 -N '' -f keys/mine"
     for path in (private, public):
         if not path.is_file():

@@ -254,7 +254,8 @@ class SshLink:
 
     def _dial_through_cli(self) -> HostChannel:
         """Return a channel to the engine through `docker system dial-stdio` on the host. Used if sshd forbids a
-        channel to the engine's socket. Raise ChannelException if the host did not run the program."""
+        channel to the engine's socket, or if only root may open the socket. Raise ChannelException if the host did not
+        run the program."""
         frame = _new_frame()
         channel = self._exec(frame.open_line(Command((*self.docker_argv, "system", "dial-stdio"))), COMMAND_TIMEOUT_S)
         printed = b""

@@ -1,6 +1,6 @@
 """`check listen`: opens three TCP ports and one UDP port on the training address, for `check pairs` on other hosts. It
-serves only clients that send the token, a text that the controller gives to both sides. The command ends once the
-ports are open; a background process serves them until its time is over or it is killed."""
+serves only clients that send the token, a text that the controller gives to both sides. The command does not wait for
+clients: a background process serves the ports until its time is over or it is killed."""
 
 import json
 import os
@@ -171,8 +171,9 @@ def read_line(visitor: socket.socket) -> bytes:
 
 
 def count_received(visitor: socket.socket, seconds: float) -> None:
-    """Count the bytes that arrive on the connection `visitor` within `seconds`, and send {bytes, seconds} back as a
-    JSON line, with the time that was measured. Then read and discard the bytes that still arrive."""
+    """Count the bytes that arrive on the connection `visitor` within `seconds` after the first, or until the client
+    sends no more, and send {bytes, seconds} back as a JSON line, with the time that was measured. Then read and discard
+    the bytes that still arrive."""
     buffer = bytearray(1 << 20)
     count, began = visitor.recv_into(buffer), time.monotonic()
     spent = 0.0

@@ -1,6 +1,6 @@
 """`check pairs` and `check bandwidth`: find out how this container can reach its peers, each of which runs `check
-listen`. `check pairs` tries all peers at once. A connection or an answer is awaited for at most the given timeout;
-an SSH login has its own, longer limit (`check.login_error`)."""
+listen`. `check pairs` tries up to AT_ONCE peers at once. A connection or an answer is awaited for at most the given
+timeout; an SSH login has its own, longer limit (`check.login_error`)."""
 
 import errno
 import json
@@ -187,8 +187,8 @@ def bulk_error(start: ProbeSource, peer: Json, found: Json) -> str | None:
 def bandwidth(text: str) -> int:
     """Run `check bandwidth`, which sends as much as possible to one peer; always return 0. `text` is JSON: {address:
     the training address of this host, timeout_s: the limit of a connection or answer, seconds: how long to send, peer:
-    {address, token, tcp: the ports of its `check listen`}}. Prints {bytes, seconds} as counted by the peer, or {error}
-    if the peer cannot be reached."""
+    {address, token, tcp: the ports of its `check listen`, of which only the first is used}}. Prints {bytes, seconds} as
+    counted by the peer, or {error} if the peer cannot be reached."""
     order = json.loads(text)
     start, peer, seconds = ProbeSource(order), order["peer"], order["seconds"]
     found = {"tcp": [{"port": port, "problem": port_error(start, peer, port)} for port in peer["tcp"][:1]]}
@@ -206,7 +206,7 @@ def bandwidth(text: str) -> int:
 def send_for(start: ProbeSource, peer: Json, port: int, seconds: float) -> Json:
     """Send as much as one TCP connection from `start` (the local end) to `peer` (its `address` and `token`) takes
     within `seconds`; return {bytes, seconds} as counted by the peer. `port` is a port of the peer's `check listen`.
-    Raises OSError if the connection fails, ValueError if the peer's answer is no JSON object."""
+    Raises OSError if the connection fails, ValueError if the peer's answer is no JSON."""
     data = memoryview(bytes(1 << 20))
     with start.dial(peer["address"], port, f"{peer['token']} sink {seconds:g}\n".encode()) as line:
         deadline = time.monotonic() + seconds

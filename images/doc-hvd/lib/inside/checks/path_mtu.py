@@ -73,9 +73,9 @@ def largest_packet(line: socket.socket, full: int, token: bytes, timeout_s: floa
 
 
 def acknowledged_sizes(line: socket.socket, sizes: Iterable[int], token: bytes, sendings: int = SENDS) -> set[int]:
-    """Return those of the packet `sizes` that the peer acknowledges. Each size is sent up to `sendings` times, until
-    it is acknowledged. `line` is a UDP socket that is connected to the peer, `token` the text that the peer
-    expects."""
+    """Return those of the packet `sizes` that the peer acknowledges. Each size is sent up to `sendings` times, until it
+    is acknowledged or the kernel says that it is too large. A late acknowledgement of an earlier packet adds the size
+    of that packet. `line` is a UDP socket that is connected to the peer, `token` the text that the peer expects."""
     missing, got = set(sizes), set[int]()
     for _ in range(sendings):
         missing -= {size for size in missing if not send_packet(line, size, token)} | got

@@ -1,5 +1,5 @@
-"""Waits until the ranks of a job in this container have ended. The rank registry (`protocol/rank_registry.py`) lists
-the ranks that run."""
+"""Waits until the ranks of a job in this container have ended. The rank registry (`inside/runtime/rank_registry.py`)
+lists the ranks that may run."""
 
 import time
 from pathlib import Path

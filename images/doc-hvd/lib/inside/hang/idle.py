@@ -1,5 +1,5 @@
 """Measures how long all ranks of a job have been silent and idle, from their lines and their heartbeats (regular
-messages with the CPU time and output of a rank). Pure: opens nothing."""
+messages with the CPU time that a rank has used and the bytes that it has written so far). Pure: opens nothing."""
 
 from hvdocker.protocol.marks import Mark
 from inside.launchers.launcher import StallReader

@@ -1,6 +1,6 @@
-"""The program `stacks`: prints the Python stacks of all processes of a job's ranks in this container. py-spy
-reads the stacks from outside, if it is installed and the kernel permits tracing. Otherwise a signal asks each
-process to write its stacks."""
+"""The program `stacks`: prints the Python stacks of the processes of a job's ranks in this container, at most
+MAX_PROCESSES for each rank. py-spy reads the stacks from outside, if it is installed and the kernel permits tracing.
+Otherwise a signal asks each process to write its stacks."""
 
 import json
 import os

@@ -1,5 +1,6 @@
-"""Watches for a hang: all ranks have been silent and idle for as long as the job allows. The watch then
-collects the stacks of the ranks, once for each silence, and calls `found`, which decides what follows."""
+"""Watches for a hang: all ranks have been silent and idle for as long as the job allows, as the timer in `hang/idle.py`
+measures. The watch then collects the stacks of the ranks, once for each silence, and calls `found`, which decides what
+follows."""
 
 import time
 from collections.abc import Callable, Sequence

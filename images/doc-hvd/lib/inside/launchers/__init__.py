@@ -1,11 +1,12 @@
 """The launchers: one file for each way to start the ranks of a job, behind the base class in `launcher.py`.
 
 `launcher_of` finds the launcher of a job. `spawned.py` is the base class of launchers whose processes hvdocker's own
-program `spawn` starts: all but Horovod. `host_prefix.py` adds the host to the header of a rank's line, for all
-launchers. Horovod has two files: `horovod.py`, and `horovod_elastic.py` for elastic jobs.
+program `spawn` starts: all but Horovod. `host_prefix.py` adds the host to the header of a rank's line if the rank is
+not where the placement says, for all launchers. Horovod has two files: `horovod.py`, and `horovod_elastic.py` for
+elastic jobs.
 
-To add a launcher, add its file here, its name to NAMES, and a file of the same name in `hvdocker/launchers`. Files here
-are pure. They import only each other, `hvdocker.protocol` and `inside/runtime`."""
+To add a launcher, add its file here, its name to NAMES, and its counterpart in `hvdocker/launchers` (see the docstring
+there). Files here are pure. They import only each other, `hvdocker.protocol` and `inside/runtime`."""
 
 from importlib import import_module
 

@@ -87,8 +87,8 @@ class Horovod(Launcher):
         )
 
     def rank_env(self, identity: RankIdentity, job: Job, interface: str | None) -> dict[str, str]:
-        """Return the variables that make Horovod, Gloo, NCCL and Open MPI use the training interface, such as
-        `eth0`."""
+        """Return the variables that make Horovod, Gloo, NCCL and Open MPI use the training interface, such as `eth0`;
+        empty if `interface` is None."""
         if interface is None:
             return {}
         return {
@@ -159,8 +159,8 @@ def launcher_words(words: Sequence[str], job_hosts: Sequence[JobHost]) -> list[s
 
 
 def with_flag_value(words: Sequence[str], flag: str, value: str) -> list[str]:
-    """Return the command line `words` with `value` as the value of `flag`, such as `-np`. The words are unchanged if
-    they do not contain the flag."""
+    """Return the command line `words` with `value` as the value of `flag`, such as `-np`: the word after its first
+    occurrence. The words are unchanged if they do not contain the flag."""
     found = list(words)
     if flag in found[:-1]:
         found[found.index(flag) + 1] = value
@@ -168,7 +168,8 @@ def with_flag_value(words: Sequence[str], flag: str, value: str) -> list[str]:
 
 
 def flag_value(words: Sequence[str], flag: str) -> str | None:
-    """Return the value of `flag`, such as `-np`, in the command line `words`, or None if the flag is not there."""
+    """Return the value of `flag`, such as `-np`: the word after its first occurrence in the command line `words`.
+    Return None if the flag is not there."""
     return words[words.index(flag) + 1] if flag in words[:-1] else None
 
 

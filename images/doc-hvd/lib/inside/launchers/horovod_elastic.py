@@ -37,8 +37,8 @@ class HorovodElastic(Horovod):
 
 def elastic_launcher_words(words: Sequence[str], min_np: int, slots: int) -> list[str]:
     """Return the command line `words` with `-np` lowered to the number of `slots` that exist, but not below `min_np`.
-    It is unchanged if it has no `-np`. Horovod Elastic begins with `-np` ranks, and would wait minutes for slots that
-    do not exist."""
+    It is unchanged if it has no `-np`. Horovod Elastic begins only when there are `-np` slots, and would wait minutes
+    for slots that do not exist."""
     wanted = flag_value(words, "-np")
     if wanted is None:
         return list(words)

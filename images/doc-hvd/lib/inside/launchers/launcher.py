@@ -1,7 +1,7 @@
 """What the supervisor and the rank wrapper need to know about a launcher: the base class, with neutral defaults. Pure.
 
-Each launcher is one file beside this one, with a subclass and its only instance, `LAUNCHER`. Launchers have no state of
-their own, so that supervisor, ranks and hang watch may share one object."""
+Each launcher is one file beside this one, with a subclass and an instance of it, `LAUNCHER`. Launchers have no state of
+their own, so all parts of a program may share one object."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,8 +26,8 @@ class RankIdentity:
 @dataclass(frozen=True)
 class LauncherRun:
     """One run (attempt) of the launcher. `hosts` are the hosts that take part, the head first. `interface` is the
-    head's training interface, None if it was not found. `is_alone` says that the run can use no host but the head.
-    `restart` is how often the job was restarted before."""
+    head's training interface, None if it was not found or is not needed. `is_alone` says that the run can use no host
+    but the head. `restart` is how often the job was restarted before."""
 
     job: Job
     hosts: tuple[JobHost, ...]
@@ -57,8 +57,8 @@ class FailureReader:
     have several lines. This base class finds nothing."""
 
     def read(self, line: str) -> tuple[int, int] | None:
-        """Return rank and exit code of a failed rank if `line` completes this information, else None. Code 255 means
-        that the connection to the rank's host broke."""
+        """Return rank and exit code of a failed rank if `line` completes this information, else None. Code 255, which
+        is ssh's own, may mean that the connection to the rank's host broke."""
         return None
 
     def consequence(self, line: str) -> int | None:
@@ -69,11 +69,12 @@ class FailureReader:
 
 class Launcher:
     """A way to start the ranks of a job. `name` is its name in job.json. `program` must be on the image's PATH (empty:
-    no program is needed); `missing_advice` says what to do if it is not. `framework` is the name of the framework whose
-    stall warnings are read, for messages. `busy_threads` is the number of background threads of a rank that never rest.
+    only `python` must be); `missing_advice` says what to do if it is not. `framework` is the name of the framework, for
+    messages about its stall warnings. `busy_threads` is the number of background threads of a rank that never rest.
     `trusts_rank_numbers` says that a rank number in a stall warning is the one with which the process was started.
-    `restarts_ranks` says that the launcher itself starts ranks again (an elastic job). `separates_devices` says that
-    each rank sees only the GPU of its own slot, instead of all GPUs of the job on its host."""
+    `restarts_ranks` says that the job is elastic: the launcher itself starts ranks again when hosts come and go.
+    `separates_devices` says that each rank sees only the GPU of its own slot, instead of all GPUs of the job on its
+    host."""
 
     name = ""
     program = ""
@@ -90,7 +91,7 @@ class Launcher:
         return self
 
     def needed_program(self, job: Job) -> str:
-        """Return the program that must be on the image's PATH for this job; empty if none is needed."""
+        """Return the program that must be on the image's PATH for this job; empty if only `python` must be there."""
         return self.program
 
     def command(self, run: LauncherRun) -> list[str]:

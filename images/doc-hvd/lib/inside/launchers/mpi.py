@@ -21,7 +21,7 @@ CONSEQUENCE = re.compile(
 # mpirun's last output: the first process that failed, and its exit code on a later line. The name ends in the rank.
 FIRST_FAILED_RANK = re.compile(r"\s*Process name: \[\S*?,\s?(\d+)\]")
 FIRST_FAILED_CODE = re.compile(r"\s*Exit code:\s+(\d+)")
-# A process that a signal ended is named in one sentence, which is broken into lines.
+# A process that a signal ended is named in one sentence. If a line break cuts it before the signal, it is not used.
 FIRST_SIGNALED = re.compile(r".*process rank (\d+) with PID \d+ on node .* exited on(?: signal (\d+))?.*")
 # What Open MPI reports for a rank whose peer is gone: two lines, the second with the rank.
 PEER_GONE = re.compile(r"\[\S+\] \*\*\* An error occurred in Socket closed")

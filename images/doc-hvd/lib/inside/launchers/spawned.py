@@ -26,8 +26,9 @@ class Slot:
 
 @dataclass(frozen=True)
 class ProcessStart:
-    """A process that the agent of a host is to start. `key` identifies the process. `env` has the variables that only
-    this process gets. `rank` is its rank; None if it is a program that starts ranks itself, such as torchrun."""
+    """A process that the agent of a host is to start. `key` identifies the process to its agent. `env` has the
+    variables that only this process gets. `rank` is its rank; None if it is a program that starts ranks itself, such as
+    torchrun."""
 
     key: int
     argv: Sequence[str]

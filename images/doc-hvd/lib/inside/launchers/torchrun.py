@@ -9,13 +9,13 @@ from inside.launchers.launcher import Launcher, LauncherRun, RankIdentity
 from inside.launchers.spawned import ProcessStart, Slot
 from inside.launchers.torch import Torch, network_env, thread_env
 
-# How often torchrun starts the ranks of an elastic job again. Each lost host costs one. hvdocker itself gives up hosts
-# whose ranks fail at every start.
+# How often torchrun may start the ranks of an elastic job again, unless --max-restarts gives another number. Each
+# lost host costs one. hvdocker itself gives up hosts whose ranks fail at every start.
 ELASTIC_RESTARTS = 100
 CONF_FLAG = "--rdzv-conf"
-# Seconds. A host that does not answer for `interval` times `attempts` is left out of the next rendezvous. Once the
-# minimum is there, a rendezvous waits for further hosts for `last_call`. The waits for hosts and for the store are
-# torchrun's own.
+# In seconds, but `keep_alive_max_attempt` is a number. A host that does not answer for `keep_alive_interval` times
+# this number is left out of the next rendezvous. Once the minimum of hosts is there, a rendezvous waits for further
+# hosts for `last_call_timeout`. `join_timeout`, the wait for the minimum, has torchrun's default value.
 RENDEZVOUS = {"last_call_timeout": 5, "keep_alive_interval": 2, "keep_alive_max_attempt": 3, "join_timeout": 600}
 
 
@@ -132,12 +132,13 @@ def user_flags(job: Job) -> list[str]:
 
 
 def flag_values(flags: Sequence[str], name: str) -> list[str]:
-    """Return the values of the flag `name` in `flags`."""
+    """Return the values of the flag `name` in `flags`: every word that follows it. The controller has split NAME=VALUE
+    into two words."""
     return [value for flag, value in pairwise(flags) if flag == name]
 
 
 def without_flag(flags: Sequence[str], name: str) -> list[str]:
-    """Return `flags` without the flag `name` and its values."""
+    """Return `flags` without the flag `name` and the word after it, wherever it occurs."""
     before = ("", *flags)
     return [word for last, word in zip(before, flags, strict=False) if name not in (last, word)]
 

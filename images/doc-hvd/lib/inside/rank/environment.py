@@ -48,9 +48,10 @@ def rank_env(
 ) -> dict[str, str]:
     """Return the environment of a rank's command. `image` is the environment that the container was started with,
     `current` that of the rank wrapper. `run` is the folder /run/hvdocker. Sources in rising order of precedence: image,
-    `current`, the variables of the launcher (a variable of the image keeps its value), the job's own variables (`env:`
-    of the inventory and `--env`), the GPUs (`device_env`), the numbers of the rank (`number_env`), and the names of
-    job, host and folders (`identity_env`)."""
+    `current` (but the image takes precedence for IMAGE_WINS), the variables of the launcher (a variable of the image
+    keeps its value), the job's own variables (`env:` of the inventory and `--env`), the GPUs (`device_env`), the
+    numbers of the rank (`number_env`), the launcher's `master_env`, and the names of job, host and folders
+    (`identity_env`)."""
     env = {**image, **{name: value for name, value in current.items() if not is_session_only(name)}}
     env.update({name: image[name] for name in IMAGE_WINS if name in image})
     env.setdefault("PYTHONUNBUFFERED", "1")
@@ -87,9 +88,10 @@ def node_rank_of(job: Job) -> int:
 def device_env(job: Job, local_rank: int, is_separate: bool = False) -> dict[str, str]:
     """Return CUDA_VISIBLE_DEVICES with the job's GPUs on this host in local-rank order, because the container may have
     more GPUs. With `is_separate` each rank gets only its own GPU, chosen by `local_rank` (its number among the ranks of
-    this host): a script that runs independently takes the first GPU it sees. So does a rank with MIG slices, because a
-    process can use only one. Empty if the job has no GPUs, or if the user's `env:` or `--env` sets
-    CUDA_VISIBLE_DEVICES so that all GPUs are hidden. Any other value that the user sets is replaced."""
+    this host): a script that runs independently takes the first GPU it sees. Each rank also gets only its own if the
+    GPUs are MIG slices, because a process can use only one. Empty if the job has no GPUs on this host, or if the user's
+    `env:` or `--env` sets CUDA_VISIBLE_DEVICES so that all GPUs are hidden. Any other value that the user sets is
+    replaced."""
     if not job.devices or job.env.get(VISIBLE_DEVICES) in NO_DEVICES:
         return {}
     if is_separate or any(device.startswith("MIG-") for device in job.devices):
@@ -98,8 +100,8 @@ def device_env(job: Job, local_rank: int, is_separate: bool = False) -> dict[str
 
 
 def is_session_only(name: str) -> bool:
-    """Return whether the variable `name` only describes the ssh session that started the rank, so that the command must
-    not get it."""
+    """Return whether the variable `name` is only for the ssh session or the launcher that started the rank, so that the
+    command must not get it."""
     return name in SESSION_ONLY or name.startswith("SSH_")
 
 

@@ -95,9 +95,9 @@ def guard(inner: int, link: socket.socket) -> tuple[int, int | None]:
 
 def run_rank(name: str, guard_link: socket.socket, run: Path) -> int:
     """Do the work of the inner process (the child of the guard): read job.json of the job `name`, point /out to the
-    job's outputs, run the rank, return the exit code. It is 2 if job.json cannot be read, and 1 if the spawner's agent
-    is to get the output but cannot be reached. `guard_link` is the connection to the guard, the outer process. `run` is
-    the folder /run/hvdocker."""
+    job's outputs, run the rank, return the exit code. It is 2 if job.json cannot be read or names an unknown launcher,
+    and 1 if the spawner's agent is to get the output but cannot be reached. `guard_link` is the connection to the
+    guard, the outer process. `run` is the folder /run/hvdocker."""
     become_subreaper()
     wakeups = SignalPipe((*END_SIGNALS, signal.SIGCHLD))
     try:
@@ -205,8 +205,8 @@ def relays_of(child: Child, words: Sequence[bytes], log: RankLog) -> tuple[Relay
 
 
 def find_interface(job: Job) -> str | None:
-    """Return the network interface that has this host's training address. If there is none, tell the user and return
-    None; the interface that the launcher chose is then used."""
+    """Return the network interface that has this host's training address. If there is none or it cannot be looked up,
+    tell the user and return None; the launcher or the framework then chooses the interface."""
     try:
         interface = interface_of(job.address)
     except (OSError, ValueError) as error:

@@ -1,5 +1,4 @@
-"""Starts a command in its own session, and ends it together with everything in that session's process
-group."""
+"""Starts a command in its own session, and ends it together with everything in its process group."""
 
 import os
 import signal
@@ -23,8 +22,8 @@ class StartError(Exception):
 
 class ChildExit(NamedTuple):
     """How a command ended. If a signal ended it, `signal` is its number and `code` is 128 + `signal`; else `signal` is
-    None and `code` is the exit code. `max_rss_kb` is the peak memory of the command in KiB. The field names are keys
-    in the record of a rank (rank-N.json)."""
+    None and `code` is the exit code. `max_rss_kb` is the peak memory, in KiB, of the largest single process: the
+    command, or a descendant that was waited for. The field names are keys in the record of a rank (rank-N.json)."""
 
     code: int
     signal: int | None
@@ -144,7 +143,7 @@ def start_error(command: Sequence[str], workdir: str, error: Exception) -> Start
 
 
 def kill_group(pid: int, number: int) -> None:
-    """Send the signal `number` to the process group whose leader is `pid`. Nothing happens if the group is already
-    gone."""
+    """Send the signal `number` to the process group whose leader is `pid`. Nothing happens if the group is already gone
+    or may not be signalled."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, number)

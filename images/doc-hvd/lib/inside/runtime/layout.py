@@ -1,5 +1,5 @@
-"""The two folders that the supervisor works with (files of jobs, and programs) as one value, and the paths in
-them."""
+"""The two folders that supervisor, spawner and agents work with (files of jobs, and programs) as one value, and the
+paths in them."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,7 +7,7 @@ from pathlib import Path
 from hvdocker.protocol import paths
 from hvdocker.protocol.hosts_file import HOSTS_FILE
 
-# Seconds that a login to a worker may take before its host counts as unreachable.
+# Seconds that ssh waits for the connection to a worker before its host counts as unreachable.
 CONNECT_S = 5
 
 

@@ -1,5 +1,4 @@
-"""One event loop for signals, files and deadlines, so that a stop request is seen whatever the supervisor is
-doing."""
+"""One event loop for signals, files and deadlines, so that a stop request is seen whatever the program is doing."""
 
 import select
 import signal
@@ -27,8 +26,8 @@ class LoopMember(Protocol):
 
 
 class Loop:
-    """Waits for signals, watched files and the due times of all members at once. `stop_requests` counts the SIGTERM
-    and SIGINT signals received, which ask the supervisor to stop the job."""
+    """Waits for signals, watched files and the due times of all members at once. `stop_requests` counts the SIGTERM and
+    SIGINT signals received, which ask the program to stop."""
 
     def __init__(self) -> None:
         self.stop_requests = 0

@@ -72,7 +72,7 @@ def parse_stat(data: bytes) -> Process:
 
 
 def command_line_of(pid: int, proc: Path = PROC) -> str:
-    """Return the command line of a process; empty if it cannot be read. `proc` is the folder /proc."""
+    """Return the command line of a process; empty for a zombie, or if it cannot be read. `proc` is the folder /proc."""
     try:
         words = (proc / str(pid) / "cmdline").read_bytes().split(b"\0")
     except OSError:

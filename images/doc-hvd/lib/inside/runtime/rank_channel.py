@@ -78,7 +78,7 @@ def connect(path: Path, header: ChannelHeader, wait_s: float = LISTEN_WAIT_S) ->
 
 def replace_output(env: Mapping[str, str], rank: int) -> None:
     """Replace stdout and stderr of this process by channels to the agent, if the environment (`env`) names the agent's
-    socket. Raises OSError if the agent is gone."""
+    socket. Raises OSError if the agent cannot be reached."""
     name = env.get(variables.OUTPUT_SOCKET)
     if not name:
         return

@@ -1,5 +1,6 @@
-"""The registry of the ranks that run in this container. Each rank has a file in the container's own file system
-for as long as it runs. This module also makes the folder into which a rank's Python processes write their stacks."""
+"""The registry of the ranks that run in this container. Each rank has a file in the container's own file system for as
+long as it runs. The file may stay if the rank wrapper is killed. This module also makes the folder into which a rank's
+Python processes write their stacks."""
 
 import json
 import shutil
@@ -23,8 +24,8 @@ class RankEntry(NamedTuple):
 
 
 def register_rank(job: str, entry: RankEntry, run: Path = paths.RUN) -> None:
-    """Write the registry file of a running rank of `job`. Errors are ignored: the rank still runs, but `stacks` and
-    `check` do not find it. `run` is the folder /run/hvdocker."""
+    """Write the registry file of a running rank of `job`. Errors are ignored: the rank still runs, but `stacks`,
+    `check` and the verb `stop` do not find it. `run` is the folder /run/hvdocker."""
     path = paths.ranks_folder(job, run) / f"{entry.rank}.json"
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -45,14 +46,15 @@ def unregister_rank(job: str, rank: int, pid: int | None, run: Path = paths.RUN)
 
 def make_stacks_folder(job: str, rank: int, run: Path = paths.RUN) -> None:
     """Make the folder into which Python processes of the rank write their stacks. Errors are ignored: the rank still
-    runs, but its Python processes give no stacks. `run` is the folder /run/hvdocker."""
+    runs, but its Python processes cannot write stacks. `run` is the folder /run/hvdocker."""
     with suppress(OSError):
         paths.stacks_folder(job, rank, run).mkdir(parents=True, exist_ok=True)
 
 
 def registered_ranks(job: str, run: Path = paths.RUN) -> list[RankEntry]:
-    """Return the ranks of the job that run in this container, ordered by rank. Registry files that cannot be read are
-    left out. `run` is the folder /run/hvdocker."""
+    """Return the ranks of the job that have a registry file in this container, ordered by rank. A rank whose wrapper
+    was killed may be among them although it has ended. Registry files that cannot be read are left out. `run` is the
+    folder /run/hvdocker."""
     found = []
     for path in paths.ranks_folder(job, run).glob("[0-9]*.json"):
         with suppress(OSError, ValueError, TypeError):

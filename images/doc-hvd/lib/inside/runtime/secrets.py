@@ -37,8 +37,8 @@ def remove_secrets(job: str, run: Path = paths.RUN) -> None:
 
 
 def remove_secrets_on_hosts(job: str, hosts: Sequence[str], programs: Path = paths.BIN) -> list[str]:
-    """Remove the job's secrets from the workers on other hosts, on all hosts at once. Returns the hosts on which the
-    removal failed or took longer than REMOVE_S. `programs` is the folder with hvdocker's `ssh`."""
+    """Remove the job's secrets from the workers on `hosts`, all at once. Returns the hosts on which the removal failed
+    or took longer than REMOVE_S. `programs` is the folder with hvdocker's `ssh`."""
     line = shlex.join(["rm", "-rf", "--", str(paths.secrets_folder(job))])
     words = [str(programs / "ssh"), "-o", "BatchMode=yes", "-o", f"ConnectTimeout={REMOVE_CONNECT_S}"]
     quiet = subprocess.DEVNULL

@@ -25,7 +25,7 @@ from inside.spawner.orphans import Orphans
 from inside.spawner.rank_socket import RankSocket
 from inside.spawner.streams import Outlet
 
-# How long a slow reader may delay the end of an agent that was asked to end.
+# How long a slow reader may delay the end of an agent that has to hurry.
 FLUSH_S = 2.0
 
 

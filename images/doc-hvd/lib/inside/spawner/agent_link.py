@@ -14,8 +14,8 @@ from inside.spawner.streams import Inlet, Outlet
 DRAIN_S = 1.0
 # An agent gets the job's grace, and this to kill what is left and to pass on the last output.
 EXTRA_GRACE_S = 6.0
-# The agent has cut long lines already, and given each piece its header. It must not be cut again here, because the rest
-# would have no header.
+# The agent has cut long lines already, and given each piece its header. A piece must not be cut again here, because
+# its rest would have no header.
 MAX_AGENT_LINE_BYTES = 2 * MAX_LINE_BYTES
 
 

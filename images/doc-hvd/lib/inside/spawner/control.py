@@ -46,7 +46,7 @@ def ready_event() -> Message:
 
 def ended_event(key: int, code: int, signal: int | None, had_ranks: bool = True) -> Message:
     """Return the event that a process has ended: its exit code, and the signal that ended it, if one did. `had_ranks`
-    is False for a program that had not started a rank yet."""
+    is False for a program that ran without having started a rank."""
     return {"event": "ended", "key": key, "code": code, "signal": signal, "had_ranks": had_ranks}
 
 

@@ -65,7 +65,7 @@ class ElasticSpawner(Spawner):
             if not self._connect(host):
                 self._hosts.lose(host.name, now)
                 continue
-            # Only the static rendezvous needs the number of the host.
+            # Only the static rendezvous needs the other hosts and the number of the host.
             run = LauncherRun(self._run.job, (host,), self._run.layout, None, False, self._run.restart)
             self._start(host.name, self._launcher.process(run, 0, Slot(host.name, 0, 0, 1)))
         for name in ended:

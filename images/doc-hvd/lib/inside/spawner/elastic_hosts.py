@@ -61,9 +61,9 @@ class ElasticHosts:
         return started, ended
 
     def end(self, host: str, code: int, now: float, had_ranks: bool = True) -> None:
-        """Note that the program on `host` has ended. The job has succeeded when all have. A host that joined when the
-        others were about to succeed finds nobody to meet: its program fails without ever having had ranks
-        (`had_ranks`), and that does not count."""
+        """Note that the program on `host` has ended. The job has succeeded when a program has succeeded and no other
+        runs or has failed. A host that joined when the others were about to succeed finds nobody to meet: its program
+        fails without ever having had ranks (`had_ranks`), and that does not count."""
         if host in self._ending:
             return
         if code:
@@ -104,8 +104,9 @@ class ElasticHosts:
         return None if self.is_over else min(times, default=None)
 
     def _is_failed(self, listed: Sequence[JobHost], now: float) -> bool:
-        """Return whether a program has failed on a host that is still there; then the job is over. On a host that has
-        left the list, the failure does not count: it is to be ended as any host that left."""
+        """Return whether the job is over. It is over, with `code` set, if a program failed at least LOSS_DELAY_S ago on
+        a host that is still listed. A failure on a host that has left the list does not count: that host is to be ended
+        as any host that left."""
         names = {host.name for host in listed}
         for host, (code, when) in tuple(self._failed.items()):
             if host not in names:

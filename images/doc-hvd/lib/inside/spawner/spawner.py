@@ -30,8 +30,9 @@ FLUSH_S = 2.0
 
 def main(arguments: Sequence[str], layout: Layout | None = None) -> int:
     """Run `spawn JOB HOST...`: run all processes of the job. Each HOST is a word NAME=ADDRESS=SLOTS, the head first.
-    Return 0 if all processes succeed, else the exit code of the first that failed, or 143 if a stop was requested.
-    Return 2 if the arguments are wrong or job.json cannot be read."""
+    Return 0 if all processes succeed, else the exit code of the first that failed, or 143 if a stop was requested. For
+    an elastic job, `ElasticHosts` decides the code. Return 2 if the arguments are wrong, or job.json cannot be read or
+    names an unknown launcher."""
     if len(arguments) < 2:
         print("usage: spawn JOB NAME=ADDRESS=SLOTS...", file=sys.stderr)
         return 2
@@ -183,9 +184,9 @@ class FixedSpawner(Spawner):
             self._start(slot.host, self._launcher.process(self._run, key, slot))
 
     def _hear(self, host: str, event: Message) -> None:
-        """Handle an event of the agent on `host`. If a signal ended the process, print a line that names it for the
-        supervisor: the rank could perhaps not report its own end. Processes that end after a failure that ends all are
-        not named, because the agents end them."""
+        """Handle an event of the agent on `host`. If a signal ended a rank, print a line that names it for the
+        supervisor: the rank could perhaps not report its own end. Ranks that end after a failure that ends all are not
+        named, because the agents end them."""
         if event.get("event") != "ended":
             return
         key, code = int(event["key"]), int(event["code"])

@@ -5,13 +5,13 @@ from collections.abc import Callable
 
 from hvdocker.protocol.line_header import RANK_LINE
 
-# Longer lines are cut here.
+# The rest of a longer line is discarded.
 MAX_LINE_BYTES = 1 << 15
 
 
 class LineSplitter:
-    """Splits one stream (stdout or stderr) of the launcher into lines. `hear` gets the rank and text of a rank's
-    line, without its header; `on_line` gets any other line. Lines are cut at MAX_LINE_BYTES."""
+    """Splits one stream (stdout or stderr) of the launcher into lines. `hear` gets the rank and text of a rank's line,
+    without its header; `on_line` gets any other line. The part of a line beyond MAX_LINE_BYTES is discarded."""
 
     def __init__(self, hear: Callable[[int, str], None], on_line: Callable[[str], None] = lambda line: None) -> None:
         self._hear = hear

@@ -118,8 +118,8 @@ class RankStates:
         return known[0] if len(known) == 1 else None if known else self._expected.get(rank)
 
     def note_consequence(self, rank: int) -> None:
-        """Note that the output of this rank shows that it fails because another rank failed, so that it does not count
-        as the first failure."""
+        """Note that this rank fails because another rank failed, as its output or the launcher's shows. It then counts
+        as the first failure only if no other rank failed by itself."""
         self._followers.add(rank)
 
     def note_exception(self, rank: int, now: float) -> None:
@@ -130,8 +130,9 @@ class RankStates:
     def suspected_cause(self, now: float) -> RankKey | None:
         """Return number and host of the rank that probably caused the failure but never reported its end: a rank that
         raised an exception less than EXCEPTION_TO_EXIT_S before `now` (`time.monotonic`), while every reported failure
-        is only a consequence of another failure. This happens if the other ranks end sooner and the launcher then
-        closes the connection of the rank that raised. Return None if there is no such rank."""
+        is only a consequence of another failure, and the first of them was noted by `note_consequence`. This happens if
+        the other ranks end sooner and the launcher then closes the connection of the rank that raised. Return None if
+        there is no such rank."""
         first = self.first_failure()
         if first is None or first["rank"] not in self._followers:
             return None

@@ -48,8 +48,8 @@ UNCAUGHT_EXCEPTION = {"code": 1, "signal": None}
 
 def main(arguments: Sequence[str], layout: Layout | None = None) -> int:
     """Run `supervisor JOB`: run the job to its end. Return the exit code of the master: 0 (succeeded), 1 (failed, or
-    job.json cannot be read), 143 (stopped) or 2 (wrong arguments). `layout` has the folders of the container; None
-    stands for the usual ones."""
+    job.json cannot be read or names an unknown launcher), 143 (stopped) or 2 (wrong arguments). `layout` has the
+    folders of the container; None stands for the usual ones."""
     if len(arguments) != 1:
         print("usage: supervisor JOB", file=sys.stderr)
         return 2

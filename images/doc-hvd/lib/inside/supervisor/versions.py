@@ -31,8 +31,8 @@ def versions_from_names(names: Iterable[str]) -> dict[str, str]:
 
 
 def python_version(prefix: Path) -> dict[str, str]:
-    """Return {"python": version}, such as 3.11.4, read from pyvenv.cfg in `prefix` or from the name of its folder
-    lib/python3.*, without running Python. Empty if unknown."""
+    """Return {"python": version}, read from pyvenv.cfg in `prefix` (such as 3.11.4), else from the name of its folder
+    lib/python3.* (such as 3.11), without running Python. Empty if unknown."""
     try:
         for line in (prefix / "pyvenv.cfg").read_text(encoding="utf-8").splitlines():
             key, _, value = line.partition("=")
