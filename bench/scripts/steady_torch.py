@@ -1,6 +1,8 @@
-"""Trains a small network on random images with DDP. Rank 0 prints `speed N`: samples per second of all ranks together,
-measured after the first steps, which make connections and buffers."""
+"""Trains a small network on random images with DDP. Rank 0 prints `speed N`: samples per second of all ranks together
+in the median step. Other work of a busy machine disturbs few steps, and the mean much more. The first steps, which
+make connections and buffers, are left out."""
 
+import statistics
 import time
 
 import torch
@@ -37,10 +39,11 @@ def step() -> None:
 
 for _ in range(WARM):
     step()
-started = time.perf_counter()
+times = []
 for _ in range(STEPS):
+    started = time.perf_counter()
     step()
-took = time.perf_counter() - started
+    times.append(time.perf_counter() - started)
 if dist.get_rank() == 0:
-    print(f"speed {STEPS * BATCH * dist.get_world_size() / took:.1f}", flush=True)
+    print(f"speed {BATCH * dist.get_world_size() / statistics.median(times):.1f}", flush=True)
 dist.destroy_process_group()
