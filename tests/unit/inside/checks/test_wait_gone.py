@@ -1,6 +1,8 @@
 """Ranks that still run here, and the versions that they run with."""
 
 import json
+import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -25,6 +27,17 @@ def test_a_rank_is_gone_when_its_process_is(tmp_path: Path) -> None:
     assert wait_gone("j", 60, tmp_path)
     process.wait()
     assert not is_alive(process.pid)
+
+
+def test_a_process_with_a_name_that_is_not_utf8_is_alive(tmp_path: Path) -> None:
+    program = os.fsencode(tmp_path) + b"/\xff"
+    os.symlink(os.fsencode(shutil.which("sleep") or ""), program)
+    process = subprocess.Popen(["sleep", "600"], executable=program)
+    try:
+        assert is_alive(process.pid)
+    finally:
+        process.kill()
+        process.wait()
 
 
 def test_files_that_tell_nothing_are_no_ranks(tmp_path: Path) -> None:
