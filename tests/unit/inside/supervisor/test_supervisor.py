@@ -80,6 +80,16 @@ def test_a_failed_job_is_run_again(tmp_path: Path) -> None:
     assert sorted(stage.text("check.log").splitlines()) == ["h1 gone j 8", "h2 gone j 8"]
 
 
+def test_a_failure_that_the_launchers_own_restart_survived_is_no_failure_of_the_job(tmp_path: Path) -> None:
+    stage = SupervisorHarness(tmp_path)
+    both = "start(0, 'h1'); start(1, 'h2')"
+    survives = "end(1, 'h2', 3); end(0, 'h1', 143, asked=True)"
+    stage.set_launcher_script(0, f"{both}; {survives}; {both}; end(0, 'h1', 0); end(1, 'h2', 0)")
+    assert stage.run_job() == 0
+    record = stage.record()
+    assert (record["state"], record["first_failure"]) == ("succeeded", None)
+
+
 def test_restarts_go_on_from_those_of_an_earlier_master(tmp_path: Path) -> None:
     stage = SupervisorHarness(tmp_path, restarts=1, first_restart=2)
     stage.set_launcher_script(2, FAILS)
