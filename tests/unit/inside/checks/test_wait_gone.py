@@ -9,7 +9,7 @@ from pathlib import Path
 from inside.checks.wait_gone import is_alive, wait_gone
 from inside.runtime import rank_registry
 from inside.runtime.rank_registry import RankEntry, registered_ranks
-from inside.supervisor.versions import installed_versions, versions_from_names
+from inside.supervisor.versions import installed_versions, python_version, versions_from_names
 
 
 def rank_file(run: Path, rank: int, text: str) -> None:
@@ -57,6 +57,12 @@ def test_versions_are_found_by_the_names_of_folders(tmp_path: Path) -> None:
     assert installed_versions(launcher) == {"python": "3.11", **expected}
     (tmp_path / "pyvenv.cfg").write_text("home = /usr/bin\nversion = 3.11.2\n")
     assert installed_versions(launcher)["python"] == "3.11.2"
+
+
+def test_the_newest_python_is_the_one_with_the_highest_number(tmp_path: Path) -> None:
+    for name in ("python3.9", "python3.12"):
+        (tmp_path / "lib" / name).mkdir(parents=True)
+    assert python_version(tmp_path) == {"python": "3.12"}
 
 
 def test_a_tensorflow_of_that_name_wins() -> None:
