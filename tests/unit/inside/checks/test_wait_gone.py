@@ -30,8 +30,8 @@ def test_a_rank_is_gone_when_its_process_is(tmp_path: Path) -> None:
 
 
 def test_a_process_with_a_name_that_is_not_utf8_is_alive(tmp_path: Path) -> None:
-    program = os.fsencode(tmp_path) + b"/\xff"
-    os.symlink(os.fsencode(shutil.which("sleep") or ""), program)
+    program = tmp_path / os.fsdecode(b"\xff")
+    program.symlink_to(shutil.which("sleep") or "")
     process = subprocess.Popen(["sleep", "600"], executable=program)
     try:
         assert is_alive(process.pid)

@@ -150,7 +150,7 @@ def test_ranks_that_go_on_while_stacks_are_collected_do_not_hang(
 ) -> None:
     nobody, hangs = cast(Loop, SimpleNamespace(add=lambda member: None)), list[Hang]()
     settings = HangSettings(1e-9, tmp_path, named("horovod"))
-    watch = HangWatch(nobody, settings, lambda: [], lambda hosts: ParallelCommands(nobody, {}, 1), hangs.append)
+    watch = HangWatch(nobody, settings, list, lambda hosts: ParallelCommands(nobody, {}, 1), hangs.append)
     watch.begin()
     watch.tick()
     watch.idle_timer.end(watch.idle_timer.since + 1)

@@ -208,7 +208,8 @@ def bandwidth(text: str) -> int:
 def send_for(start: ProbeSource, peer: Json, port: int, seconds: float) -> Json:
     """Send as much as one TCP connection from `start` (the local end) to `peer` (its `address` and `token`) takes
     within `seconds`; return {bytes, seconds} as counted by the peer. `port` is a port of the peer's `check listen`.
-    Raises OSError if the connection fails, ValueError, TypeError or RecursionError if the peer's answer is no JSON object."""
+    Raises OSError if the connection fails, and ValueError, TypeError or RecursionError if the peer's answer is no JSON
+    object."""
     data = memoryview(bytes(1 << 20))
     with start.dial(peer["address"], port, f"{peer['token']} sink {seconds:g}\n".encode()) as line:
         deadline = time.monotonic() + seconds

@@ -67,8 +67,8 @@ class HangWatch:
 
     def tick(self) -> None:
         """Start to collect the stacks when the silence has lasted `after_s`, and report the hang when they are
-        collected, unless the ranks have gone on since. Tell the user if the ranks go on. A silence with a known reason (`is_excused`
-        of the settings) is no hang and resets the timer."""
+        collected, unless the ranks have gone on since. Tell the user if the ranks go on. A silence with a known reason
+        (`is_excused` of the settings) is no hang and resets the timer."""
         if self._commands:
             if self._commands.is_done:
                 self._conclude(self._commands)
