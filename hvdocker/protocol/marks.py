@@ -29,7 +29,7 @@ def extract_mark(line: bytes) -> tuple[bytes, Mark | None]:
     try:
         text = after.decode("utf-8", "replace")
         mark, end = json.JSONDecoder().raw_decode(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return line, None
     if not isinstance(mark, dict):
         return line, None

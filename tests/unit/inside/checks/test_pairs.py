@@ -157,6 +157,33 @@ def test_where_datagrams_tell_nothing_a_stream_is_tried(doors: listen.OpenSocket
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("answer", [b"no JSON\n", b"5\n", b"\xff\n", b"[" * 100_000 + b"\n"])
+def test_an_answer_that_is_malformed_is_told(answer: bytes, capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server((HOME, 0)) as server:
+
+        def serve() -> None:
+            while True:
+                try:
+                    visitor, _ = server.accept()
+                except OSError:
+                    return
+                with visitor, visitor.makefile("rb") as heard:
+                    is_echo = b"echo" in heard.readline()
+                    data = heard.read(5 if is_echo else -1)
+                    visitor.sendall(data if is_echo else answer)
+
+        threading.Thread(target=serve, daemon=True).start()
+        port = server.getsockname()[1]
+        peer = {"address": HOME, "token": TOKEN, "tcp": [port]}
+        start = pairs.ProbeSource({"address": HOME, "timeout_s": 60})
+        found = pairs.bulk_error(start, peer, {"tcp": [{"port": port, "problem": None}]})
+        told = {"address": HOME, "timeout_s": 60, "seconds": 0.01, "peer": peer}
+        assert main(["bandwidth", json.dumps(told)]) == 0
+        server.shutdown(socket.SHUT_RDWR)
+    assert found is not None and "the answer is malformed" in found
+    assert json.loads(capsys.readouterr().out)["error"]
+
+
 class Hole:
     """A peer that hears no datagram above a size: a path that swallows what is larger."""
 

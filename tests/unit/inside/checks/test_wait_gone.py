@@ -1,13 +1,15 @@
 """Ranks that still run here, and the versions that they run with."""
 
 import json
+import os
+import shutil
 import subprocess
 from pathlib import Path
 
 from inside.checks.wait_gone import is_alive, wait_gone
 from inside.runtime import rank_registry
 from inside.runtime.rank_registry import RankEntry, registered_ranks
-from inside.supervisor.versions import installed_versions, versions_from_names
+from inside.supervisor.versions import installed_versions, python_version, versions_from_names
 
 
 def rank_file(run: Path, rank: int, text: str) -> None:
@@ -27,6 +29,17 @@ def test_a_rank_is_gone_when_its_process_is(tmp_path: Path) -> None:
     assert not is_alive(process.pid)
 
 
+def test_a_process_with_a_name_that_is_not_utf8_is_alive(tmp_path: Path) -> None:
+    program = tmp_path / os.fsdecode(b"\xff")
+    program.symlink_to(shutil.which("sleep") or "")
+    process = subprocess.Popen(["sleep", "600"], executable=program)
+    try:
+        assert is_alive(process.pid)
+    finally:
+        process.kill()
+        process.wait()
+
+
 def test_files_that_tell_nothing_are_no_ranks(tmp_path: Path) -> None:
     assert registered_ranks("j", tmp_path) == []
     for rank, text in enumerate(("", "[]", '{"pid": null}', '{"rank": 3, "pid": 7, "host": "a"}')):
@@ -44,6 +57,12 @@ def test_versions_are_found_by_the_names_of_folders(tmp_path: Path) -> None:
     assert installed_versions(launcher) == {"python": "3.11", **expected}
     (tmp_path / "pyvenv.cfg").write_text("home = /usr/bin\nversion = 3.11.2\n")
     assert installed_versions(launcher)["python"] == "3.11.2"
+
+
+def test_the_newest_python_is_the_one_with_the_highest_number(tmp_path: Path) -> None:
+    for name in ("python3.9", "python3.12"):
+        (tmp_path / "lib" / name).mkdir(parents=True)
+    assert python_version(tmp_path) == {"python": "3.12"}
 
 
 def test_a_tensorflow_of_that_name_wins() -> None:

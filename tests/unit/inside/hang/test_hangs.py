@@ -6,11 +6,14 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
 
+import pytest
 from inside.hang.watch import HangSettings, HangWatch
 from inside.launchers import named
 from inside.runtime.loop import Loop
 from inside.runtime.parallel_commands import ParallelCommands
 from supervisor_harness import SupervisorHarness
+
+from hvdocker.protocol.record import Hang
 
 WAITS = "start(0, 'h1'); start(1, 'h2'); hang()"
 ALLREDUCE = "synchronize /opt/venv/lib/horovod/torch/mpi_ops.py 900"
@@ -140,3 +143,16 @@ def test_an_elastic_job_that_waits_for_hosts_does_not_hang() -> None:
     lacks_hosts[0] = False
     watch.tick()
     assert asked == [["h1"]]
+
+
+def test_ranks_that_go_on_while_stacks_are_collected_do_not_hang(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    nobody, hangs = cast(Loop, SimpleNamespace(add=lambda member: None)), list[Hang]()
+    settings = HangSettings(1e-9, tmp_path, named("horovod"))
+    watch = HangWatch(nobody, settings, list, lambda hosts: ParallelCommands(nobody, {}, 1), hangs.append)
+    watch.begin()
+    watch.tick()
+    watch.idle_timer.end(watch.idle_timer.since + 1)
+    watch.tick()
+    assert (hangs, capfd.readouterr().err.splitlines()[-1]) == ([], "hvdocker: the ranks go on")

@@ -51,6 +51,16 @@ def test_also_a_part_of_a_line_is_output() -> None:
     assert silence.since == 10.0
 
 
+def test_the_output_of_a_rank_that_started_again_is_counted_from_nothing() -> None:
+    silence = IdleTimer(0.0, named("horovod").stall_reader())
+    silence.beat(beat(0, 1.0, out_bytes=1000), 5.0)
+    silence.start({"event": "rank-start", "rank": 0, "host": "h"})
+    silence.beat(beat(0, 0.0, out_bytes=10), 10.0)
+    assert silence.since == 0.0
+    silence.beat(beat(0, 0.0, out_bytes=11), 15.0)
+    assert silence.since == 15.0
+
+
 def test_horovods_complaint_of_a_stall_is_no_output_and_names_who_is_missing() -> None:
     silence = IdleTimer(0.0, named("horovod").stall_reader())
     out = 0

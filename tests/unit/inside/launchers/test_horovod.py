@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from inside.launchers import launcher_of, named
-from inside.launchers.horovod import launcher_words
+from inside.launchers.horovod import flag_value, launcher_words, with_flag_value
 from inside.launchers.horovod_elastic import elastic_launcher_words, initial_rank_count
 from inside.launchers.launcher import Launcher, LauncherRun, RankIdentity
 from inside.runtime.layout import Layout
@@ -86,6 +86,12 @@ def test_hosts_and_ranks_are_replaced_and_nothing_else() -> None:
         "horovodrun", "-np", "3", "-H", "198.18.0.2:2,198.18.0.4:1", "-p", "12345", "--gloo",
     ]  # fmt: skip
     assert launcher_words(WORDS, (A, B, C)) == list(WORDS)
+
+
+def test_of_a_flag_that_is_given_twice_the_last_value_counts() -> None:
+    words = ["horovodrun", "--elastic-timeout", "30", "--elastic-timeout", "60"]
+    assert flag_value(words, "--elastic-timeout") == "60"
+    assert with_flag_value(words, "--elastic-timeout", "90") == [*words[:-1], "90"]
 
 
 @pytest.mark.parametrize(("slots", "np"), [(8, "4"), (3, "3"), (1, "2")])

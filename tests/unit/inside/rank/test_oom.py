@@ -70,6 +70,14 @@ def plain(tmp_path: Path) -> Kernel:
     return Kernel(tmp_path, "0::/\n", V2_MOUNTS.format(root="/"), "sys/fs/cgroup/memory.events", V2)
 
 
+def test_a_mount_with_a_name_that_is_not_utf8_hides_no_kill(plain: Kernel) -> None:
+    mounts = plain.base / "proc" / "self" / "mountinfo"
+    mounts.write_bytes(b"29 23 0:25 / /data/\xff rw - ext4 /dev/sda rw\n" + mounts.read_bytes())
+    rank = plain.rank_starts()
+    plain.killed(6)
+    assert rank.ended(KILLED)
+
+
 def test_a_parent_that_fails_for_its_killed_child_counts_and_one_that_does_not_fail_does_not(
     plain: Kernel,
 ) -> None:

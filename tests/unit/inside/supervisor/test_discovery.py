@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from inside.supervisor.discovery import HostsFile, discovered_text
 
 from hvdocker.protocol.hosts_file import parse_hosts
@@ -26,4 +27,20 @@ def test_the_file_is_read_only_when_it_is_new(tmp_path: Path) -> None:
     fresh = tmp_path / "fresh"
     fresh.write_text(TEXT)
     fresh.replace(path)
+    assert file.read_if_new() == JOB_HOSTS
+
+
+def test_a_file_that_could_not_be_read_is_tried_again_and_told_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def fail(path: Path, encoding: str) -> str:
+        raise OSError(5, "Input/output error")
+
+    path = tmp_path / "hosts.json"
+    path.write_text(TEXT)
+    file = HostsFile(path)
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "read_text", fail)
+        assert [file.read_if_new(), file.read_if_new()] == [None, None]
+    assert capfd.readouterr().err.count("cannot read") == 1
     assert file.read_if_new() == JOB_HOSTS

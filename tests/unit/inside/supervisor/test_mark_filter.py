@@ -40,6 +40,11 @@ def test_what_is_no_mark_stays(line: bytes) -> None:
     assert extract_mark(line) == (line, None)
 
 
+def test_json_that_is_nested_too_deeply_is_no_mark() -> None:
+    line = b"\x1ehvdocker " + b"[" * 100_000 + b"\n"
+    assert extract_mark(line) == (line, None)
+
+
 def test_a_stream_cut_anywhere_gives_the_same() -> None:
     whole = b"[0]<stdout>:a\n[1]<stderr>:" + MARK + b"[0]<stdout>:50%\r[0]<stdout>:\xff end"
     expected = b"[0]<stdout>:a\n[0]<stdout>:50%\r[0]<stdout>:\xff end", [EXIT]

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+import supervisor_harness
 from supervisor_harness import SupervisorHarness
 
 FAILS = "start(0, 'h1'); start(1, 'h2'); end(1, 'h2', 3); end(0, 'h1', 143); sys.exit(1)"
@@ -78,6 +79,16 @@ def test_a_failed_job_is_run_again(tmp_path: Path) -> None:
     assert record["attempts"][0]["first_failure"]["rank"] == 1
     assert stage.argv(1) == stage.argv(0)
     assert sorted(stage.text("check.log").splitlines()) == ["h1 gone j 8", "h2 gone j 8"]
+
+
+def test_a_failure_that_the_launchers_own_restart_survived_is_no_failure_of_the_job(tmp_path: Path) -> None:
+    stage = SupervisorHarness(tmp_path)
+    both = "start(0, 'h1'); start(1, 'h2')"
+    survives = "end(1, 'h2', 3); end(0, 'h1', 143, asked=True)"
+    stage.set_launcher_script(0, f"{both}; {survives}; {both}; end(0, 'h1', 0); end(1, 'h2', 0)")
+    assert stage.run_job() == 0
+    record = stage.record()
+    assert (record["state"], record["first_failure"]) == ("succeeded", None)
 
 
 def test_restarts_go_on_from_those_of_an_earlier_master(tmp_path: Path) -> None:
@@ -259,3 +270,17 @@ def test_a_record_that_cannot_be_written_does_not_end_the_job(tmp_path: Path) ->
     assert stage.run_job() == 0
     assert [line for line in stage.supervisor_lines() if "cannot write" in line] == stage.supervisor_lines()
     assert len(stage.supervisor_lines()) == 1
+
+
+def test_a_process_that_outlives_the_launcher_and_writes_on_does_not_keep_the_job(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    less = "from inside.supervisor import launcher_output; launcher_output.DRAIN_S = 0.1\n"
+    monkeypatch.setattr(supervisor_harness, "SUPERVISOR", less + supervisor_harness.SUPERVISOR)
+    stage = SupervisorHarness(tmp_path)
+    # It ends as soon as nobody reads what it writes, else after some time.
+    writes = f"for n in $(seq 400); do echo $n; sleep 0.05; done; touch {tmp_path}/silent"
+    leftover = f"subprocess.Popen(['sh', '-c', {writes!r}], start_new_session=True)"
+    stage.set_launcher_script(0, f"import subprocess; {SUCCEEDS}; {leftover}")
+    assert stage.run_job() == 0
+    assert not (tmp_path / "silent").exists()

@@ -178,9 +178,11 @@ def bulk_error(start: ProbeSource, peer: Json, found: Json) -> str | None:
         with start.dial(peer["address"], port, f"{peer['token']} sink 60\n".encode()) as line:
             line.sendall(b"." * BULK_BYTES)
             line.shutdown(socket.SHUT_WR)
-            told = json.loads(line.makefile().readline() or "{}")
+            told = dict(json.loads(line.makefile().readline() or "{}"))
     except OSError as error:
         return f"{BULK_BYTES} bytes over TCP: {os_error_problem(error, start.timeout_s)['words']}"
+    except (ValueError, TypeError, RecursionError) as error:
+        return f"{BULK_BYTES} bytes over TCP: the answer is malformed: {error}"
     return None if told.get("bytes") == BULK_BYTES else f"only {told.get('bytes', 0)} of {BULK_BYTES} bytes arrived"
 
 
@@ -198,7 +200,7 @@ def bandwidth(text: str) -> int:
         return 0
     try:
         print(json.dumps(send_for(start, peer, port, seconds)))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, TypeError, RecursionError) as error:
         print(json.dumps({"error": str(error)}))
     return 0
 
@@ -206,7 +208,8 @@ def bandwidth(text: str) -> int:
 def send_for(start: ProbeSource, peer: Json, port: int, seconds: float) -> Json:
     """Send as much as one TCP connection from `start` (the local end) to `peer` (its `address` and `token`) takes
     within `seconds`; return {bytes, seconds} as counted by the peer. `port` is a port of the peer's `check listen`.
-    Raises OSError if the connection fails, ValueError if the peer's answer is no JSON."""
+    Raises OSError if the connection fails, and ValueError, TypeError or RecursionError if the peer's answer is no JSON
+    object."""
     data = memoryview(bytes(1 << 20))
     with start.dial(peer["address"], port, f"{peer['token']} sink {seconds:g}\n".encode()) as line:
         deadline = time.monotonic() + seconds

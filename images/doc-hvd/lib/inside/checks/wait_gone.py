@@ -25,7 +25,7 @@ def wait_gone(job: str, seconds: float, run: Path = paths.RUN) -> bool:
 def is_alive(pid: int) -> bool:
     """Return whether a process with this id exists and has not ended. A zombie counts as ended."""
     try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        state = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0]
     except (OSError, IndexError):
         return False
-    return state not in ("Z", "X")
+    return state not in (b"Z", b"X")

@@ -43,6 +43,14 @@ class IdleTimer:
         else:
             self.end(now)
 
+    def start(self, mark: Mark) -> None:
+        """Note that a rank starts (`mark` is its message). If it has run before, its counts begin again at 0."""
+        rank, host = mark.get("rank"), mark.get("host")
+        if isinstance(rank, int) and isinstance(host, str):
+            self._stall_bytes.pop(rank, None)
+            self._said.pop((rank, host), None)
+            self._worked.pop((rank, host), None)
+
     def beat(self, mark: Mark, now: float) -> None:
         """Note a heartbeat: `mark`, a message of a rank with the CPU time used and the bytes written so far. Reset the
         timer to `now` if the rank has written or worked since its last heartbeat. A message without these values is

@@ -68,17 +68,16 @@ class HangWatch:
 
     def tick(self) -> None:
         """Start to collect the stacks when the silence has lasted `after_s`, and report the hang when they are
-        collected. Tell the user if the ranks go on after a reported hang. A silence with a known reason (`is_excused`
-        of the settings) is no hang and resets the timer."""
+        collected, unless the ranks have gone on since. Tell the user if the ranks go on. A silence with a known reason
+        (`is_excused` of the settings) is no hang and resets the timer."""
         if self._commands:
             if self._commands.is_done:
                 self._conclude(self._commands)
         elif self._settings.is_excused():
             self.idle_timer.end(time.monotonic())
             self._reported = None
-        elif self._reported is not None and self.idle_timer.since > self._reported:
-            self._reported = None
-            say("the ranks go on")
+        elif self._has_resumed():
+            self._go_on()
         elif self._is_armed() and time.monotonic() >= self.idle_timer.since + self._settings.after_s:
             self._report()
 
@@ -91,6 +90,13 @@ class HangWatch:
 
     def _is_armed(self) -> bool:
         return self._settings.after_s > 0 and self._has_begun and self._commands is None and self._reported is None
+
+    def _has_resumed(self) -> bool:
+        return self._reported is not None and self.idle_timer.since > self._reported
+
+    def _go_on(self) -> None:
+        self._reported = None
+        say("the ranks go on")
 
     def _report(self) -> None:
         self._reported = self.idle_timer.since
@@ -112,5 +118,9 @@ class HangWatch:
             say(line)
         name = bundle.write_bundle(self._settings.logs, answers, lines)
         say(f"the stacks are in logs/{name} of the job" if name else "the stacks could not be kept")
+        if self._has_resumed():
+            # The hang has ended while the stacks were collected: nothing may follow from it.
+            self._go_on()
+            return
         after_s = self._settings.after_s
         self._found(Hang(after_s, odd.rank, odd.host, odd.why, name) if odd else Hang(after_s, bundle=name))

@@ -6,6 +6,7 @@ than those in job.json, the hosts and the number of ranks in these words are rep
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 from hvdocker.protocol.job_file import Job, JobHost
 from inside.launchers.launcher import FailureReader, Launcher, LauncherRun, RankIdentity, StallReader
@@ -159,18 +160,20 @@ def launcher_words(words: Sequence[str], job_hosts: Sequence[JobHost]) -> list[s
 
 
 def with_flag_value(words: Sequence[str], flag: str, value: str) -> list[str]:
-    """Return the command line `words` with `value` as the value of `flag`, such as `-np`: the word after its first
+    """Return the command line `words` with `value` as the value of `flag`, such as `-np`: the word after its last
     occurrence. The words are unchanged if they do not contain the flag."""
     found = list(words)
-    if flag in found[:-1]:
-        found[found.index(flag) + 1] = value
+    places = [place for place, word in enumerate(found[:-1]) if word == flag]
+    if places:
+        found[places[-1] + 1] = value
     return found
 
 
 def flag_value(words: Sequence[str], flag: str) -> str | None:
-    """Return the value of `flag`, such as `-np`: the word after its first occurrence in the command line `words`.
-    Return None if the flag is not there."""
-    return words[words.index(flag) + 1] if flag in words[:-1] else None
+    """Return the value of `flag`, such as `-np`, in the command line `words`, or None if the flag is not there. If it
+    is there more than once, its last value counts, as for horovodrun."""
+    values = [value for word, value in pairwise(words) if word == flag]
+    return values[-1] if values else None
 
 
 def total_slots(job_hosts: Sequence[JobHost]) -> int:

@@ -83,9 +83,9 @@ def counter_files(proc: Path = PROC, root: Path = Path("/")) -> Iterator[Path]:
     needed if the mount shows only the container's part of the tree of groups: the path of the group is then possibly
     outside of that part, and the file at the top is the container's. `proc` and `root` are the folders /proc and /."""
     try:
-        groups = (proc / "self" / "cgroup").read_text(encoding="utf-8")
-        mounts = (proc / "self" / "mountinfo").read_text(encoding="utf-8")
-    except (OSError, ValueError):
+        groups = (proc / "self" / "cgroup").read_text(encoding="utf-8", errors="replace")
+        mounts = (proc / "self" / "mountinfo").read_text(encoding="utf-8", errors="replace")
+    except OSError:
         return
     for mount in map(parse_mount, mounts.splitlines()):
         path = group_of(mount, groups)

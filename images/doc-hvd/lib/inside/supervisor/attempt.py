@@ -13,7 +13,7 @@ from pathlib import Path
 from hvdocker.protocol import paths
 from hvdocker.protocol.job_file import Job
 from hvdocker.protocol.marks import Mark
-from hvdocker.protocol.rank_messages import RANK_BEAT, RANK_EXIT
+from hvdocker.protocol.rank_messages import RANK_BEAT, RANK_EXIT, RANK_START
 from hvdocker.protocol.record import Hang
 from inside.hang import bundle
 from inside.hang.watch import HangSettings, HangWatch
@@ -132,6 +132,8 @@ class Attempt:
         if mark.get("event") == RANK_BEAT:
             self._watch.idle_timer.beat(mark, now)
             return
+        if mark.get("event") == RANK_START:
+            self._watch.idle_timer.start(mark)
         self._watch.idle_timer.end(now)
         self._watch.begin()
         record = self._context.record

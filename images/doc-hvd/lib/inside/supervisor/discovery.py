@@ -163,6 +163,7 @@ class HostsFile:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._look: tuple[int, int, int] | None = None
+        self._is_troubled = False
 
     def read_if_new(self) -> tuple[JobHost, ...] | None:
         """Return the hosts in the file. None if the file is unchanged since the last call, missing or malformed; a
@@ -173,10 +174,19 @@ class HostsFile:
             if look == self._look:
                 return None
             self._look = look
-            return parse_hosts(self._path.read_text(encoding="utf-8"))
+            text = self._path.read_text(encoding="utf-8")
+            self._is_troubled = False
+            return parse_hosts(text)
         except FileNotFoundError:
             return None
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except OSError as error:
+            # The next call tries again.
+            self._look = None
+            if not self._is_troubled:
+                say(f"cannot read {self._path}: {error!r}")
+            self._is_troubled = True
+            return None
+        except (ValueError, KeyError, TypeError) as error:
             say(f"cannot read {self._path}: {error!r}")
             return None
 

@@ -15,6 +15,8 @@ from inside.supervisor.progress_states import StateWriter
 
 # How long to read on after the launcher has ended, while another process holds its pipes open silently.
 DRAIN_SILENCE_S = 0.5
+# How long to read on at most, while that process writes.
+DRAIN_S = 10.0
 
 
 class LauncherOutput:
@@ -53,14 +55,15 @@ class LauncherOutput:
 
     def run(self) -> int:
         """Wait until the launcher has ended and its output is read; return its exit code. Output of a process that
-        outlives the launcher is read until it is silent for DRAIN_SILENCE_S."""
+        outlives the launcher is read until it is silent for DRAIN_SILENCE_S, but for DRAIN_S at most."""
         for fd in self._filters:
             self._loop.watch(fd, partial(self._read, fd))
         self._loop.add(self)
         self._loop.run_until(self._child.has_ended)
         self._heard = time.monotonic()
-        while self._filters and time.monotonic() < self._heard + DRAIN_SILENCE_S:
-            self._loop.turn(self._heard + DRAIN_SILENCE_S)
+        deadline = self._heard + DRAIN_S
+        while self._filters and time.monotonic() < min(self._heard + DRAIN_SILENCE_S, deadline):
+            self._loop.turn(min(self._heard + DRAIN_SILENCE_S, deadline))
         self._loop.remove(self)
         for fd in tuple(self._filters):
             self._close(fd)

@@ -21,14 +21,13 @@ class RankStates:
     """The states of the ranks of one run of the launcher, from their marks (JSON messages that report the start and the
     exit of a rank). A rank is identified by number and host, because in an elastic job a new process may get the
     number with which an older process on another host was started. `expected`: the planned host of each rank.
-    `first_np`: how many ranks an elastic job begins with; None for a job that is not elastic."""
+    `first_np`: how many ranks the run begins with; None if ranks never start again."""
 
     def __init__(self, expected: Mapping[int, str] | None = None, first_np: int | None = None) -> None:
         # The planned host of each rank, if known. It is needed for a line that arrives before the start mark of
         # its rank.
         self._expected = expected or {}
-        # How many ranks an elastic job begins with; later starts are restarts. None if the job is not
-        # elastic.
+        # How many ranks the run begins with; later starts are restarts. None if ranks never start again.
         self._first_np = first_np
         self._starts = 0
         self._ranks: dict[RankKey, Mark] = {}
@@ -63,7 +62,7 @@ class RankStates:
                 self._living.pop(key, None)
 
     def _begin(self, host: str) -> None:
-        """Note that a rank has started on `host`. A start after the first `first_np` starts of an elastic job
+        """Note that a rank has started on `host`. A start after the first `first_np` starts
         shows that the job has survived all earlier exits and lost hosts, so these no longer count as the
         cause of a later failure. A late start among the first `first_np` does not show this, because another
         of these ranks may have failed at once."""

@@ -134,7 +134,8 @@ class Supervisor:
     def _new_rank_states(self, run: LauncherRun) -> RankStates:
         if self._launcher.restarts_ranks:
             return RankStates(first_np=self._launcher.rank_count(run))
-        return RankStates(hosts_by_rank(run.hosts))
+        # torchrun may start ranks again (`--max-restarts`) also if the job is not elastic.
+        return RankStates(hosts_by_rank(run.hosts), self._launcher.rank_count(run))
 
     def _settle(self, attempt: AttemptRecord, outcome: Outcome) -> None:
         """Complete the record of a run of the launcher that has ended (`attempt`), from its `outcome`: how it ended,

@@ -40,5 +40,7 @@ def python_version(prefix: Path) -> dict[str, str]:
                 return {"python": value.strip()}
     except OSError:
         pass
-    folders = sorted(prefix.glob("lib/python3.*"))
+    folders = sorted(
+        prefix.glob("lib/python3.*"), key=lambda folder: [int(part) for part in re.findall(r"\d+", folder.name)]
+    )
     return {"python": folders[-1].name.removeprefix("python")} if folders else {}
