@@ -52,7 +52,8 @@ def _copy_secrets(step: steps.JoinJob, context: Context) -> None:
 
 
 def _copy_capsule(step: steps.JoinJob, context: Context) -> None:
-    """Copy the job's capsule: capsule.json and code.patch."""
+    """Copy the job's capsule from the head into the job's folder on the new host: capsule.json, and code.patch if there
+    is one."""
     packed = context.link(step.head).stream(host_folders.pack_tar(step.head_job_folder, host_folders.ORIGIN_FILES))
     unpack = host_folders.unpack_tar(step.job_folder)
     run_or_raise(context.link(step.host), unpack, "unpacking what the job recorded of itself failed", packed)

@@ -44,8 +44,8 @@ def check_mesh(members: Iterable[str]) -> Command:
 
 
 def ranks_folder(job: str) -> str:
-    """Return the path of the folder in a container where every rank wrapper of the job `job` writes its process id into
-    a file. `end_ranks` finds the ranks by these files."""
+    """Return the path of the folder in a container where every rank wrapper of the job `job` writes a file about its
+    rank. The file has the process id of the rank's command, by which `end_ranks` finds it."""
     return f"{names.CONTAINER_FOLDER}/ranks/{job}"
 
 

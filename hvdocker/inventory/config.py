@@ -16,10 +16,11 @@ __all__ = ["ConfigView", "config", "config_json", "config_yaml", "schema_text"]
 
 
 def config(env: Env, explicit: Path | None) -> ConfigView:
-    """Return the inventory as the verb `config` shows it: secrets hidden, SSH settings combined with ~/.ssh/config.
+    """Return the inventory as the verb `config` shows it: secret values hidden, SSH settings combined with
+    those of ~/.ssh/config and of the system's file.
 
     `explicit` is the inventory file that the user named. With None the file is chosen as for other verbs (`choose` in
-    locate.py). For a local cluster ~/.ssh/config is not read."""
+    locate.py). For a local cluster the files of SSH are not read."""
     from hvdocker.inventory.ssh_config import config as ssh_config
 
     choice = choose(env, explicit)

@@ -24,8 +24,8 @@ def split_passed_flags(words: list[str]) -> tuple[list[str], tuple[str, ...]]:
     """Split `words`, the part of the command line that typer did not parse, into plain words (such as the script), and
     flags for the launcher with their values. `--flag=value` becomes two words.
 
-    Raises UsageProblem for an unknown flag, and names the nearest known one. Also raises it if a flag lacks its value,
-    or has a value that it does not take."""
+    Raises UsageProblem for an unknown flag, and names a known one that is similar. Also raises it if a flag lacks its
+    value, or has a value that it does not take."""
     positional: list[str] = []
     passed: list[str] = []
     queue = list(words)

@@ -1,8 +1,8 @@
 """Shell function that enters a folder of hvdocker in /tmp. The folder is writable by all users (0777). Pure.
 
-Any user could have created the folder or can replace it. So scripts first change into it and then use file
-names without a path: other users can replace what is at the path, but not the current folder of the script. A
-symbolic link or a file in place of the folder is refused."""
+Any user may have created the folder, and its owner can replace it at any time. So scripts first change into it and then
+use file names without a path: what is at the path can be replaced, but not the current folder of the script. A symbolic
+link or a file in place of the folder is refused."""
 
 from __future__ import annotations
 

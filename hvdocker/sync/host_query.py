@@ -70,8 +70,8 @@ def _files(tree: Tree) -> Iterator[Entry]:
 
 
 def _unverified(tree: Tree, sections: list[bytes]) -> list[str]:
-    """Return the paths of the tree that `sha256sum -c` on the host did not verify. Return all paths if its output is
-    incomplete.
+    """Return the paths of those files of the tree that `sha256sum -c` on the host did not verify. Return the paths of
+    all files if its output is incomplete.
 
     `sections` are the parts of the host's answer that have this output: one line per path, in the order in which the
     paths were sent."""

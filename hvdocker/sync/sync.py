@@ -64,9 +64,10 @@ def sync_all(targets: Mapping[str, SyncTarget], tree: Tree, how: SyncOptions | N
     rest. `targets` has the link and the code folder of each host, by host name. Return reports and errors by host.
     `how` None means the defaults of SyncOptions.
 
-    If a host fails, no host begins the next phase, and hosts that are not finished have neither a report nor an error.
-    Errors in local files are raised. All hosts go through each phase together. So the files are read and packed once
-    for all hosts that lack the same files, and no host waits for a host that has not begun."""
+    If a host fails in the first or second phase, the result has only errors. If a host fails in the third phase, hosts
+    that are finished have a report, and hosts that have not begun have neither a report nor an error. Errors in local
+    files are raised. Hosts that lack the same files receive the same stream at the same time: these files are read and
+    packed once for all of them."""
     how = how or SyncOptions()
     ids = {shared: tree.id(shared) for shared in {target.is_shared for target in targets.values()}}
 

@@ -173,8 +173,8 @@ def wait_in_queue(
 
 @dataclass
 class _StateCache:
-    """Keeps the last observed state of the hosts (None before the first observation), and observes them again when it
-    is too old.
+    """Keeps the last observed state of the hosts, and observes them again when it is too old. `state` is None before
+    the first observation and after `forget`; the next `refresh` then observes the hosts fully.
 
     `_looked` is the time of the last observation of container labels, `_looked_whole` that of the last full
     observation. Both are times of the monotonic clock."""

@@ -32,10 +32,10 @@ def choose_torch(
 ) -> TorchChoice:
     """Return what to install for the target. Only for torch-cpu there is a choice.
 
-    PyTorch's CPU build is searched in `wheelhouse` (the wheels of --wheelhouse), then in `cache`. If it is in neither,
-    it is searched in the package index `torch_index`, or if that is None, where the controller's pip is configured to
-    search. If no CPU build is found, the image gets the ordinary wheel. For torch-cpu, `say` receives a line that says
-    which one was taken. Raise HvdockerError if the cache cannot be written."""
+    PyTorch's CPU build is looked for in `wheelhouse` (the wheels of --wheelhouse), then in `cache`. If it is in
+    neither, it is looked for in the package index `torch_index`, or if that is None, where the controller's pip is
+    configured to search. If no CPU build is found, the image gets the ordinary wheel. For torch-cpu, `say` receives a
+    line that says which one was taken. Raise HvdockerError if the cache cannot be written."""
     if TORCH_CPU_REQUIREMENTS not in target.requirements:
         return TorchChoice(target.requirements)
     pin = next(pin for pin in lock_pins(target.requirements) if pin.name == "torch")

@@ -20,7 +20,8 @@ _PIN = re.compile(r"(?P<name>[A-Za-z0-9][\w.-]*)={2,3}(?P<version>[^\s;]+)")
 
 @dataclass(frozen=True)
 class Pin:
-    """A package of a lock file in one exact version. `line` is its whole line, with a condition such as
+    """A package of a lock file in one exact version. `name` is in the normal form of package names: lower case, with
+    `-` between its parts. `line` is the whole line of the file, with its condition if it has one, such as
     `platform_machine == "x86_64"`."""
 
     name: str

@@ -208,11 +208,12 @@ def fetch_layers(folder: str, feed: Feed, who: int) -> Command:
 
 
 def load_parts(folder: str, feed: Feed | None, who: int) -> Command:
-    """Return the command that loads the parts of the image (archives for `docker load`) into the host's engine. It runs
-    the script of `load_script`, which must be the file `load` in `folder`, the fan-out's folder on the host.
+    """Return the command that loads the parts of the image (archives for `docker load`) into the engine of the host on
+    which it runs. It runs the script of `load_script`, which must be the file `load` in `folder`, the fan-out's folder
+    on that host.
 
-    The layers come from `feed` (another host's sshd), or from the host's own files if `feed` is None. `who` is
-    the host's number in the tree."""
+    `feed` is the sshd of the other host from which the layers are fetched. With None the layers are files in `folder`.
+    `who` is the number that the loading host has in the fan-out; without a feed it is not used."""
     return shell('exec sh "$1/load" "$2" "$3" "$4" "$5" "$6"', folder, *(_route(feed, who) if feed else ()))
 
 

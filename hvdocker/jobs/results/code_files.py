@@ -124,8 +124,8 @@ def _is_of_sync(look: bytes, row: list[object] | None) -> bool:
 
 
 def _replaced(listing: bytes) -> Iterator[CodeFile]:
-    """Yield the files of jobs that a later sync replaced, newest first. A sync moves them to a folder of its own in
-    REPLACED_FOLDER; `listing` lists these folders."""
+    """Yield the files of jobs that later syncs moved away, newest first. Each sync moves them to a folder of its own in
+    REPLACED_FOLDER; `listing` lists the files in these folders."""
     found = parse_listing(listing).items()
     for path, look in sorted(found, key=lambda item: item[1].rpartition(b"/")[2], reverse=True):
         _, _, name = path.partition("/")

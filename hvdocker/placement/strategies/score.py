@@ -1,4 +1,5 @@
-"""Scores placements by the criteria of a strategy, and says why one placement is worse than another. Pure."""
+"""Scores placements by the criteria of a strategy, for `--explain`: says why one placement is worse than another. The
+placement itself is chosen by the strategy, not here. Pure."""
 
 from __future__ import annotations
 

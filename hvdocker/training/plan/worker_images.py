@@ -175,9 +175,9 @@ def plan_without_requirements(
     new workers.
 
     `contents` has, by host, a text that identifies the image which the worker runs. If all are equal, the plan is
-    empty, even if that image has the requirements of an earlier job. If only some workers have such requirements, these
-    workers are replaced by workers with the cluster's image. Raises HostUnfit if hosts run different builds of the
-    cluster's image."""
+    empty, even if that image has the requirements of an earlier job. Otherwise every worker
+    that has the requirements of an earlier job is replaced by a worker with the cluster's image. Raises HostUnfit if
+    hosts run different builds of the cluster's image, or if a host whose worker is to be replaced lacks it."""
     if len(set(contents.values())) == 1:
         return plan_of("train", inventory.cluster)
     workers = state.workers()

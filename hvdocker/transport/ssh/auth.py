@@ -192,7 +192,8 @@ def _public_half(path: str) -> bytes | None:
         if text.startswith(_OPENSSH):
             return _public_half_in_header(text)
         return PublicBlob.from_file(f"{path}.pub").key_blob
-    except (OSError, ValueError):
+    except (OSError, ValueError, IndexError):
+        # A file may be cut off anywhere, also in its first line.
         return None
 
 

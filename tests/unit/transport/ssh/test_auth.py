@@ -80,6 +80,15 @@ def test_a_wrong_passphrase_that_was_kept_is_a_locked_key(tmp_path: Path) -> Non
         through(Server(), locked, passphrases={locked: "wrong"})
 
 
+@pytest.mark.parametrize("form", ["RFC4716", "PEM"])
+def test_a_key_file_that_is_cut_off_anywhere_is_passed_over(tmp_path: Path, form: str) -> None:
+    whole, good = make(tmp_path / "cut", "ecdsa", form=form), make(tmp_path / "good")
+    text = Path(whole).read_bytes()
+    for length in (0, 5, 20, 29, 31, 36, 40, 60, len(text) // 2, len(text) - 30):
+        Path(whole).write_bytes(text[:length])
+        through(Server(blob(f"{good}.pub")), whole, good)
+
+
 def test_a_key_file_is_opened_once_for_all_hosts(tmp_path: Path) -> None:
     path = make(tmp_path / "key")
     keyring = OpenedKeys({})

@@ -22,8 +22,9 @@ USAGE = (
 
 def main(arguments: Sequence[str]) -> int:
     """Run the check that `arguments` name, such as `sshd 10.0.0.2 2222 30`, and return the exit code. `sshd`, `mesh`
-    and `gone` return 0 on success, else 1. `listen`, `pairs` and `bandwidth` print their results as JSON and return 0
-    whatever they find. Wrong arguments print USAGE and return 2."""
+    and `gone` return 0 on success, else 1; `mesh` also prints the error of each host as JSON. `listen`, `pairs` and
+    `bandwidth` print their results as JSON and return 0 whatever they find. An unknown check or a wrong number of
+    arguments prints USAGE and returns 2."""
     if len(arguments) == 4 and arguments[0] == "sshd":
         return check_sshd(arguments[1], int(arguments[2]), float(arguments[3]))
     if len(arguments) > 1 and arguments[0] == "mesh":

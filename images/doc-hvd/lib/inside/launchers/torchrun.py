@@ -10,7 +10,7 @@ from inside.launchers.spawned import ProcessStart, Slot
 from inside.launchers.torch import Torch, network_env, thread_env
 
 # How often torchrun may start the ranks of an elastic job again, unless --max-restarts gives another number. Each
-# lost host costs one. hvdocker itself gives up hosts whose ranks fail at every start.
+# lost host costs one. hvdocker itself gives up hosts whose ranks fail repeatedly.
 ELASTIC_RESTARTS = 100
 CONF_FLAG = "--rdzv-conf"
 # In seconds, but `keep_alive_max_attempt` is a number. A host that does not answer for `keep_alive_interval` times

@@ -45,7 +45,7 @@ class AgentChild:
         self._ended_at: float | None = None
 
     def stop(self) -> None:
-        """Send the process SIGTERM; `tick` kills it after the grace."""
+        """Send SIGTERM to the process group if the process still runs. `tick` kills the group after the grace."""
         if self._ended_at is None:
             self._child.end()
 
@@ -74,7 +74,8 @@ class AgentChild:
 
     @property
     def is_only_blocked(self) -> bool:
-        """Whether the process has ended and only a slow reader keeps its last output from being read."""
+        """Whether the process has ended, and its last output is not read because the reader of the agent's own output
+        is slow. A caller that has waited long enough may call `finish`; the rest of the output is lost then."""
         return self._ended_at is not None and any(inlet.is_paused for inlet in self._inlets)
 
     def finish(self) -> ChildExit:

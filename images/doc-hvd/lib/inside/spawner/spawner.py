@@ -55,8 +55,12 @@ def main(arguments: Sequence[str], layout: Layout | None = None) -> int:
 
 
 class Spawner:
-    """Runs all processes of one run of the launcher. The base class of the spawners for fixed hosts and for elastic
-    jobs. `loop` counts the stop requests."""
+    """Runs all processes of one run of the launcher. It starts an agent on every host, the head included, and the
+    agents start the processes. Two subclasses decide which processes start, and when the run is over: FixedSpawner for
+    fixed hosts, ElasticSpawner for elastic jobs.
+
+    `launcher` says what the processes are. `run` has the job and its hosts. `loop` is the event loop; it also counts
+    stop requests, and the first one stops the run."""
 
     def __init__(self, launcher: SpawnedLauncher, run: LauncherRun, loop: Loop) -> None:
         self._launcher = launcher

@@ -8,7 +8,7 @@ supervisor) from lines. Marks go to `rank_states.py`, which finds the first fail
 `line_splitter.py` and go to `log_rules.py` and to the hang watch in `inside/hang`. `record.py` collects the results and
 the versions from `versions.py`, and writes record.json. After a failure `host_probes.py` asks which workers respond,
 and `restarts.py` decides about a restart. Only elastic jobs use `discovery.py` and `logins.py` (the list of hosts for
-the launcher) and `failing_hosts.py` (hosts whose ranks fail at every start).
+the launcher) and `failing_hosts.py` (hosts whose ranks fail repeatedly).
 
 What depends on the launcher is asked of its object (`inside/launchers`). Everything runs in one thread, on the event
 loop of `inside/runtime/loop.py`. `restarts.py` and `rank_states.py` are pure: they open nothing and run nothing. A new

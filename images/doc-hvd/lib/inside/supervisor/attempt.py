@@ -55,7 +55,7 @@ class AttemptContext:
 class Outcome:
     """How one run of the launcher ended. `code`: the exit code of the launcher. `was_stopped`: a stop was
     requested. `was_hung`: the supervisor ended the run because it hung. `was_given_up`: the supervisor ended the run
-    because the ranks on the head fail at every start. `is_final`: the job is not restarted after this run."""
+    because ranks on the head failed repeatedly. `is_final`: the job is not restarted after this run."""
 
     code: int
     was_stopped: bool = False
@@ -164,7 +164,7 @@ class Attempt:
             record.stopped_by = judge.stopped_by
             if self._context.job.resilience.elastic:
                 # A job that is not elastic keeps the host until its next restart.
-                record.dropped = tuple(judge.dropped.values())
+                record.dropped_by_rule = tuple(judge.dropped.values())
             record.change()
 
     def _on_line(self, line: str) -> None:

@@ -1,4 +1,5 @@
-"""Drops a host from an elastic job if its ranks fail at every start. The launcher itself would use such a host again
+"""Drops a host from an elastic job if its ranks fail three times in a row, each time within a minute of their start.
+The head cannot be dropped, so there the run of the launcher is ended. The launcher itself would use such a host again
 and again, without limit and without a message."""
 
 from collections.abc import Callable

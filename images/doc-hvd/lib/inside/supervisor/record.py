@@ -19,17 +19,20 @@ WRITE_DELAY_S = 0.5
 
 
 class Record:
-    """The state of a job, as written to record.json. After setting a field, call `change`. The event loop asks `due`
-    when to wake up, and then calls `tick`, which writes the file. If the supervisor is killed, the state in the file
-    stays `running`; then the exit code of the master container says how the job ended. `versions` maps installed
-    packages to their versions. `output_lines` counts the output lines of all runs of the launcher that are over. The
-    engine's log of the container has a size limit; a reader of that log compares this count with the lines that it
-    read, to find out whether lines are missing."""
+    """The state of a job, as written to record.json. After setting a field, call `change`; the event loop then writes
+    the file by `due` and `tick`. `begin` and `finish` write it at once. If the supervisor is killed, the file keeps the
+    state `running`. Then the exit code of the master container says how the job ended.
+
+    `dropped_by_rule` has the lines of output because of which a log rule dropped a host. `stopped_by` is the line
+    because of which a log rule forbade a restart. `failing_hosts` are the hosts whose ranks failed several times in a
+    row. `output_lines` counts the output lines of all runs of the launcher that are over. The engine's log of the
+    container has a size limit, so a reader of that log compares this count with the lines that it read. `versions` maps
+    installed packages to their versions."""
 
     def __init__(self, job: Job, layout: Layout, versions: Mapping[str, str]) -> None:
         self.attempts: list[AttemptRecord] = []
         self.rank_states = RankStates()
-        self.dropped: Sequence[MatchedLine] = ()
+        self.dropped_by_rule: Sequence[MatchedLine] = ()
         self.failing_hosts: Sequence[DroppedHost] = ()
         self.stopped_by: MatchedLine | None = None
         self.hang: Hang | None = None
@@ -99,7 +102,7 @@ class Record:
             finished=self._finished,
             ranks=self.rank_states.ranks(),
             attempts=self.attempts,
-            dropped_by_rule=[match.for_record() for match in self.dropped],
+            dropped_by_rule=[match.for_record() for match in self.dropped_by_rule],
             dropped_hosts=self.failing_hosts,
             stopped_by_rule=self.stopped_by.for_record() if self.stopped_by else None,
             hang=self.hang,

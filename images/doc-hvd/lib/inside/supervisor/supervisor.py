@@ -126,7 +126,7 @@ class Supervisor:
         restart = self._job.resilience.first_restart + len(self._record.attempts)
         run = LauncherRun(self._job, job_hosts, self._layout, head_interface(self._job), is_alone, restart)
         hosts = [job_host.name for job_host in job_hosts]
-        self._record.dropped = self._rule_matcher.left_out(hosts)
+        self._record.dropped_by_rule = self._rule_matcher.left_out(hosts)
         self._record.begin(self._launcher.requested_rank_count(run), hosts, self._new_rank_states(run))
         self._failing_hosts.begin()
         return Attempt(self._context, self._may_restart, self._should_give_up).run(run)
@@ -268,7 +268,7 @@ class Supervisor:
 
     def _should_give_up(self, end: Mark) -> bool:
         """Note the end of a rank of an elastic job (`end` is the message that reports it). Return whether to end the
-        run of the launcher because ranks on the head fail at every start. Return False for a job that is not elastic,
+        run of the launcher because ranks on the head failed repeatedly. Return False for a job that is not elastic,
         because only the launcher of an elastic job restarts ranks by itself."""
         if self._discovery is None or self._loop.stop_requests:
             return False
@@ -281,7 +281,7 @@ class Supervisor:
 
     @property
     def _dropped(self) -> set[str]:
-        """The hosts that were dropped by a log rule or because their ranks fail at every start."""
+        """The hosts that were dropped by a log rule or because their ranks failed repeatedly."""
         return {*self._rule_matcher.dropped, *self._failing_hosts.dropped}
 
     def _drop(self, host: str) -> None:
