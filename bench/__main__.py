@@ -18,7 +18,7 @@ def main() -> int:
     failed: list[str] = []
     with Testbed.open() as ground:
         for contest in contests:
-            say(f"{contest.key}: {contest.least_rounds} to {contest.most_rounds} rounds")
+            say(f"{contest.key}: {contest.looks[0]} to {contest.looks[-1]} rounds")
             try:
                 measured += run(contest, ground)
             except Exception as error:

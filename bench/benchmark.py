@@ -7,9 +7,9 @@ from typing import Any, Literal
 
 from bench.testbed import Testbed
 
-# Six is the smallest number of rounds whose interval can decide a row: see `bench.measure.interval`.
-LEAST_ROUNDS = 6
-MOST_ROUNDS = 20
+# After how many rounds a benchmark looks whether its rows are decided. Each look may be wrong by chance, so there are
+# few: see `bench.measure.ERROR`. With four looks, eight is the smallest number of rounds that can decide a row.
+LOOKS = (8, 12, 16, 20)
 # The word of `ROWS` for the benchmarks that take the least time.
 QUICK = "quick"
 
@@ -81,16 +81,15 @@ Setup = Callable[[Testbed], AbstractContextManager[Mapping[str, Candidate]]]
 class Benchmark:
     """Candidates that share one setup and are measured in turn, and the rows computed from their samples.
 
-    `is_slow` leaves out the warm-up round. `is_quick` makes it part of `ROWS=quick`. Rounds go on until all rows are
-    decided, but there are at least `least_rounds` and at most `most_rounds`."""
+    `is_slow` leaves out the warm-up round. `is_quick` makes it part of `ROWS=quick`. Rounds go on until
+    one of the `looks` finds all rows decided, and end with the last look."""
 
     key: str
     setup: Setup
     rows: tuple[Row, ...]
     is_slow: bool = False
     is_quick: bool = False
-    least_rounds: int = LEAST_ROUNDS
-    most_rounds: int = MOST_ROUNDS
+    looks: tuple[int, ...] = LOOKS
 
 
 def select_benchmarks(contests: tuple[Benchmark, ...], words: str) -> list[Benchmark]:

@@ -11,7 +11,9 @@ from bench.benchmark import Benchmark, Candidate, Row, Verdict
 
 Clock = Callable[[], float]
 Samples = Mapping[str, list[float]]
-CONFIDENCE = 0.95
+# How often a row whose ratio is exactly its bar may be called met or missed. Rounds end when a look decides, and each
+# further look is another chance to be wrong: the looks of a benchmark share this error.
+ERROR = 0.05
 
 
 @dataclass(frozen=True)
@@ -35,8 +37,8 @@ class Measured:
 
 
 def measure(contest: Benchmark, contestants: Mapping[str, Candidate], clock: Clock = time.perf_counter) -> Samples:
-    """Measure every candidate once per round, each after its own `before`, until every row is met or missed or the
-    benchmark has had its `most_rounds`.
+    """Measure every candidate once per round, each after its own `before`, until a look finds every row met or missed,
+    or the benchmark has had its last look.
 
     A warm-up round that is not counted comes first, except for slow benchmarks: they take too long for that,
     and warm caches make little difference to them."""
@@ -44,12 +46,12 @@ def measure(contest: Benchmark, contestants: Mapping[str, Candidate], clock: Clo
         for contestant in contestants.values():
             sample(contestant, clock)
     samples: dict[str, list[float]] = {name: [] for name in contestants}
-    for done in range(1, contest.most_rounds + 1):
+    for done in range(1, contest.looks[-1] + 1):
         # The order changes from round to round: what the one leaves behind (warm caches, dirty pages) must not always
         # meet the other.
         for name in list(contestants)[:: 1 if done % 2 else -1]:
             samples[name].append(sample(contestants[name], clock))
-        if done >= contest.least_rounds and is_decided(contest, samples):
+        if done in contest.looks and is_decided(contest, samples):
             break
     return samples
 
@@ -69,7 +71,7 @@ def sample(contestant: Candidate, clock: Clock) -> float:
 def evaluate_row(contest: Benchmark, row: Row, samples: Samples) -> Measured:
     ours = samples[row.ours]
     values = ratios(ours, samples[row.theirs]) if row.theirs else ours
-    found = interval(values)
+    found = interval(values, ERROR / len(contest.looks))
     low, high = found or (min(values), max(values))
     return Measured(
         contest=contest.key,
@@ -92,9 +94,9 @@ def ratios(ours: list[float], theirs: list[float]) -> list[float]:
     return [mine / other for mine, other in zip(ours, theirs, strict=True)]
 
 
-def interval(values: Sequence[float]) -> tuple[float, float] | None:
-    """Return an interval that contains the true median with a probability of CONFIDENCE or more; None if there are
-    too few values for one.
+def interval(values: Sequence[float], error: float) -> tuple[float, float] | None:
+    """Return an interval that misses the true median with a probability of at most `error`; None if there are too few
+    values for one.
 
     Its ends are two of the values, by the sign test. Nothing is assumed about how the values are distributed: a single
     round in which the machine was busy does not move it."""
@@ -102,7 +104,7 @@ def interval(values: Sequence[float]) -> tuple[float, float] | None:
     count = len(ordered)
     # The chance that at most `drop` of the values lie on one side of the median.
     drop, chance = -1, 0.0
-    while drop + 1 < count and chance + math.comb(count, drop + 1) / 2**count <= (1 - CONFIDENCE) / 2:
+    while drop + 1 < count and chance + math.comb(count, drop + 1) / 2**count <= error / 2:
         drop += 1
         chance += math.comb(count, drop) / 2**count
     return (ordered[drop], ordered[-1 - drop]) if drop >= 0 else None

@@ -28,7 +28,7 @@ def draw(results: dict[str, Any], picture: Path) -> None:
     axes.set_xscale("log")
     axes.set_xlim(left=0.01)
     axes.axvline(1, color="grey", linewidth=0.8, linestyle=":")
-    axes.set_xlabel("ours / theirs (log scale); the dark line is the bar; whiskers are 95 % intervals")
+    axes.set_xlabel("ours / theirs (log scale); the dark line is the bar; whiskers are intervals")
     seen = results["machine"]
     axes.set_title(f"hvdocker: {seen['cpus']} cores, {seen['memory_gb']} GB, Python {seen['python']}", fontsize=10)
     figure.tight_layout()

@@ -15,7 +15,7 @@ from bench.measure import Measured
 FOLDER = Path(__file__).parent
 RESULTS = FOLDER / "results"
 KEPT = FOLDER / "kept.json"
-HEADERS = ("row", "against", "ours", "theirs", "ratio", "95 %", "before", "bar", "")
+HEADERS = ("row", "against", "ours", "theirs", "ratio", "interval", "before", "bar", "")
 LEFT_ALIGNED = (0, 1, 8)
 # A row is recognized by its name and by what it is compared with.
 Key = tuple[str, str]

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.benchmark import Bar, Benchmark, Candidate, Row, timed_call
+from bench.benchmark import LOOKS, Bar, Benchmark, Candidate, Row, timed_call
 from bench.testbed import TORCH_IMAGE, TRAINING_IMAGE, BenchError, Testbed, run
 from hvdocker import names
 from hvdocker.shell.command import command
@@ -162,7 +162,7 @@ BENCHMARKS = (
             ),
         ),
         is_slow=True,
-        least_rounds=10,
+        looks=LOOKS[1:],
     ),
     Benchmark(
         "torch-launch",
@@ -176,6 +176,7 @@ BENCHMARKS = (
                 Bar(0.7),
             ),
         ),
+        looks=(12, 24, 40),
     ),
     Benchmark(
         "torch-steady",
@@ -191,6 +192,6 @@ BENCHMARKS = (
             ),
         ),
         is_slow=True,
-        least_rounds=10,
+        looks=LOOKS[1:],
     ),
 )

@@ -12,7 +12,7 @@ from typing import Any
 
 from hvdocker import names
 from hvdocker.cluster import steps
-from hvdocker.cluster.containers.files import PASSWD_COPY, trust_files, worker_files
+from hvdocker.cluster.containers.files import trust_files, worker_files
 from hvdocker.cluster.containers.ssh_files import SSH_FOLDER
 from hvdocker.engine import archive
 from hvdocker.engine.container_commands import check_mesh, check_sshd
@@ -107,6 +107,7 @@ def _create_worker(step: steps.CreateWorker, context: Context) -> None:
     # Public keys are labels, so that any controller can rebuild known_hosts.
     labels = {names.LABEL_HOST_KEY: pair.public, names.LABEL_CLIENT_KEY: ring.client.public}
     made = create_container(context, step.host, spec, labels)
+    passwd = _image_passwd(context, step.host, spec, made)
     wanted = worker_files(
         current_trust_files(context),
         ring.client.private.reveal(),
@@ -114,9 +115,8 @@ def _create_worker(step: steps.CreateWorker, context: Context) -> None:
         step.address,
         step.port,
         spec.uid,
+        passwd,
     )
-    passwd = _image_passwd(context, step.host, spec, made)
-    wanted.append(FileSpec(PASSWD_COPY, passwd))
     archive.put_initial_files(engine, made, wanted, spec.uid, spec.gid, passwd)
 
 

@@ -115,6 +115,9 @@ def request_fields(cwd: Path, request: TrainRequest, source: Path) -> dict[str, 
         words["script"] = path.relative_to(source).as_posix()
     if request.requirements:
         words["requirements"] = str((cwd / at_home(request.requirements)).resolve())
+    if request.start_timeout_s is None:
+        # Earlier versions, which may replay the job, expect a number.
+        del words["start_timeout_s"]
     return {name: _json_value(value) for name, value in words.items()}
 
 

@@ -18,6 +18,7 @@ from hvdocker.events import Event
 from hvdocker.inventory.locate import Located
 from hvdocker.jobs.capsule.capsule import Capsule
 from hvdocker.jobs.capsule.store import StoredCapsule, find_capsules
+from hvdocker.launchers import named
 from hvdocker.secret import SecretSource, parse_secrets
 from hvdocker.training.inputs.request import TrainRequest
 from hvdocker.training.make_capsule import NOT_IN_CAPSULE
@@ -71,6 +72,9 @@ def replay_request(stored: StoredCapsule, options: ReplayOptions, source: Path) 
         words |= {"np": options.np or words.get("np") or capsule.np, "hosts": None}
     # The launcher that the job had, also if the inventory or the image would choose another one now.
     words["launcher"] = capsule.launcher_name
+    if not named(capsule.launcher_name).limits_start:
+        # Capsules of earlier versions have the default of this flag, which only some launchers take.
+        words.pop("start_timeout_s", None)
     if words.get("script"):
         words["script"] = str(source / words["script"])
     if words.get("requirements"):

@@ -5,13 +5,16 @@ from collections.abc import Iterator
 
 import pytest
 
+from hvdocker.protocol.job_file import MASTER_PORT
 from tests.cluster.cli import Cli
 from tests.cluster.host_snapshot import untouched
 from tests.cluster.lab import Lab, LabHost
+from tests.cluster.lab.wait import until
 from tests.cluster.lab_cluster import LabCluster
 from tests.cluster.launchers import CASES, TORCH_IMAGE
 from tests.cluster.rank_checks import assert_ranks
 from tests.cluster.training import (
+    DEADLINE_S,
     await_no_ranks,
     await_ranks,
     open_gate,
@@ -25,6 +28,7 @@ from tests.cluster.training import (
 pytestmark = pytest.mark.training
 
 SLOTS = {"h1": 2, "h2": 1}
+BOTH = [(), ("--launcher", "torchrun")]
 FILLED = ("{rank}", "{size}", "{host}", "{local_rank}")
 
 
@@ -44,7 +48,7 @@ def shares(site: LabCluster) -> list[LabHost]:
 # PyTorch
 
 
-@pytest.mark.parametrize("flags", [(), ("--launcher", "torchrun")], ids=["torch", "torchrun"])
+@pytest.mark.parametrize("flags", BOTH, ids=["torch", "torchrun"])
 def test_uneven_shares_end_with_one_set_of_weights(
     site: LabCluster, shares: list[LabHost], flags: tuple[str, ...]
 ) -> None:
@@ -63,8 +67,26 @@ def _interface(host: LabHost) -> str:
     return found[1]
 
 
-def test_without_the_exchange_of_gradients_the_weights_differ(site: LabCluster, shares: list[LabHost]) -> None:
-    assert_ranks(rank_reports(site.run("train", "code/weights_torch.py", "--", "--alone").out), shares, hashes=3)
+@pytest.mark.parametrize("flags", BOTH, ids=["torch", "torchrun"])
+def test_without_the_exchange_of_gradients_the_weights_differ(
+    site: LabCluster, shares: list[LabHost], flags: tuple[str, ...]
+) -> None:
+    alone = site.run("train", "code/weights_torch.py", *flags, "--", "--alone")
+    assert_ranks(rank_reports(alone.out), shares, hashes=3)
+
+
+def test_a_port_that_is_taken_on_one_host_is_not_the_jobs(site: LabCluster) -> None:
+    """The head gets the port, but all hosts of the job are looked at."""
+    taken, other = MASTER_PORT, site.hosts[0]
+    pid_file = "/run/lab-takes-port.pid"
+    other.spawn(["/usr/sbin/sshd", "-D", "-p", str(taken), "-o", f"PidFile={pid_file}"])
+    until(lambda: other.exec(["ss", "-Htln", f"sport = :{taken}"]) or None, f"{taken} is taken", DEADLINE_S)
+    try:
+        ranks = rank_reports(site.run("train", "code/weights_torch.py").out)
+    finally:
+        other.exec(f"kill $(cat {pid_file})")
+    ports = {rank["variables"]["MASTER_PORT"] for rank in ranks}
+    assert len(ranks) == 3 and len(ports) == 1 and int(ports.pop()) > taken
 
 
 def test_a_model_is_sharded_over_two_hosts(site: LabCluster) -> None:
@@ -76,7 +98,7 @@ def test_a_model_is_sharded_over_two_hosts(site: LabCluster) -> None:
     assert all(rank["losses"][-1] < rank["losses"][0] / 2 for rank in ranks)
 
 
-def test_plan_and_record_say_which_launcher_and_why(site: LabCluster) -> None:
+def test_plan_and_jobs_say_which_launcher(site: LabCluster) -> None:
     shown = site.run("train", "code/weights_torch.py", "--dry-run").out
     assert "torch (the image's label)" in shown
     shown = site.run("train", "code/weights_torch.py", "--launcher", "torchrun", "--dry-run").out

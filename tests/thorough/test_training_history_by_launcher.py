@@ -24,7 +24,7 @@ def test_a_job_whose_head_is_off_is_read_and_stopped_elsewhere(training: LabClus
         assert "h1: " in training.run("attach", job, check=4).err
         stopped = training.run("stop", job, check=4)
         assert f"h1: the container of {job} is there, and could not be stopped" in stopped.err
-        assert history(training, check=4).keys() >= set()
+        history(training, check=4)
     await_no_ranks(training)
     assert "had ended already" in training.run("stop", job).out
     assert history(training)[job]["host"] == "h1"

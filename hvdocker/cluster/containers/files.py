@@ -52,20 +52,27 @@ def container_folders() -> list[FileSpec]:
 
 
 def worker_files(
-    trust: Iterable[FileSpec], client_private: str, host_private: str, address: str, port: int, uid: int
+    trust: Iterable[FileSpec],
+    client_private: str,
+    host_private: str,
+    address: str,
+    port: int,
+    uid: int,
+    passwd: str | None,
 ) -> list[FileSpec]:
     """Return all files below /run/hvdocker that a new worker gets after it is created and before it is started.
 
     `trust` are the SSH config, known_hosts and authorized_keys (from `trust_files`). Added to them are the sshd
     configuration and the texts of two private keys: `client_private`, with which the worker logs in to others, and
     `host_private`, the host key of its sshd. The sshd listens on `address` and `port`, and lets the user `uid` log
-    in."""
+    in. `passwd` is the image's /etc/passwd, which jobs need; None for a worker that gets no jobs."""
     return [
         *container_folders(),
         *trust,
         FileSpec("ssh/id_ed25519", client_private),
         FileSpec("ssh/host_ed25519_key", host_private),
         FileSpec("ssh/sshd_config", sshd_config(address, port, uid)),
+        *([] if passwd is None else [FileSpec(PASSWD_COPY, passwd)]),
     ]
 
 

@@ -75,6 +75,7 @@ def start_probe_container(
             place.address,
             place.port,
             spec.uid,
+            passwd=None,
         )
         passwd = archive.read_text(engine, made, "/etc/passwd") or ""
         archive.put_initial_files(engine, made, files, spec.uid, spec.gid, passwd)

@@ -18,11 +18,11 @@ def measured(row: Row, samples: dict[str, list[float]]) -> Measured:
     return evaluate_row(Benchmark("x", lambda ground: pytest.fail("not prepared here"), (row,)), row, samples)
 
 
-UP = measured(Row("up, 8 hosts", "pyinfra", "a", "b", Bar(0.9)), {"a": [1.2] * 6, "b": [2.4] * 6})
+UP = measured(Row("up, 8 hosts", "pyinfra", "a", "b", Bar(0.9)), {"a": [1.2] * 8, "b": [2.4] * 8})
 FILE = measured(
-    Row("a large file", "ssh", "a", "b", Bar(0.65, is_floor=True), unit="MB/s"), {"a": [150.0] * 6, "b": [400.0] * 6}
+    Row("a large file", "ssh", "a", "b", Bar(0.65, is_floor=True), unit="MB/s"), {"a": [150.0] * 8, "b": [400.0] * 8}
 )
-ALONE = measured(Row("placement", "nobody", "a", None, Bar(1.0)), {"a": [0.0123] * 6})
+ALONE = measured(Row("placement", "nobody", "a", None, Bar(1.0)), {"a": [0.0123] * 8})
 
 
 STEADY = measured(Row("steady", "by hand", "a", "b", Bar(0.98, is_floor=True)), {"a": [0.9, 1.0], "b": [1.0, 1.0]})
@@ -31,7 +31,7 @@ BEFORE = {("up, 8 hosts", "pyinfra"): 0.4}
 
 def test_the_table() -> None:
     assert table([UP, FILE, ALONE, STEADY], BEFORE).splitlines() == [
-        "row           against      ours    theirs  ratio           95 %      before     bar",
+        "row           against      ours    theirs  ratio       interval      before     bar",
         "up, 8 hosts   pyinfra     1.2 s     2.4 s    0.5        0.5–0.5  0.4 (+25%)   ≤ 0.9  met",
         "a large file  ssh      150 MB/s  400 MB/s  0.375    0.375–0.375              ≥ 0.65  missed",
         "placement     nobody   0.0123 s                   0.0123–0.0123               ≤ 1 s  met",
@@ -54,7 +54,7 @@ def test_a_run_is_compared_with_the_kept_results_of_each_row(tmp_path: Path) -> 
     assert read_kept(kept) == {}
     write_json([UP, FILE], results)
     keep(results, kept)
-    faster = measured(Row("up, 8 hosts", "pyinfra", "a", "b", Bar(0.9)), {"a": [0.6] * 6, "b": [2.4] * 6})
+    faster = measured(Row("up, 8 hosts", "pyinfra", "a", "b", Bar(0.9)), {"a": [0.6] * 8, "b": [2.4] * 8})
     write_json([faster], results)
     keep(results, kept)
     assert read_kept(kept) == {("up, 8 hosts", "pyinfra"): 0.25, ("a large file", "ssh"): 0.375}

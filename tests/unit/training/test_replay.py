@@ -12,8 +12,10 @@ from hvdocker.inventory.locate import Located
 from hvdocker.jobs.capsule.capsule import CodeUsed, GitSeen
 from hvdocker.jobs.capsule.git import observe_git
 from hvdocker.jobs.capsule.store import StoredCapsule
+from hvdocker.launchers import named
+from hvdocker.protocol.resilience import Resilience
 from hvdocker.sync.walk import read_tree
-from hvdocker.training.inputs.request import TrainRequest
+from hvdocker.training.inputs.request import TrainRequest, check_launcher
 from hvdocker.training.make_capsule import request_fields
 from hvdocker.training.replay import ReplayOptions, replay_request, restored_code, with_environment
 from tests.unit.builders import CAPSULE, inventory
@@ -218,6 +220,18 @@ def test_a_capsule_that_says_nonsense_is_refused_in_words(odd: dict[str, object]
 
 def test_a_start_timeout_is_taken_from_the_capsule() -> None:
     assert [again(asked(start_timeout_s=limit)).start_timeout_s for limit in (30, None)] == [30, None]
+
+
+def test_a_start_timeout_that_every_capsule_once_had_is_left_out_where_the_launcher_takes_none() -> None:
+    stored = asked(start_timeout_s=120)
+    request = again(replace(stored, capsule=replace(stored.capsule, launcher_name="torch")))
+    check_launcher(named("torch"), request, Resilience())
+
+
+def test_a_capsule_without_a_start_timeout_has_no_such_field(tmp_path: Path) -> None:
+    """Versions before 0.2 expect a number in it, and refuse a capsule with null."""
+    assert "start_timeout_s" not in request_fields(tmp_path, TrainRequest(), tmp_path)
+    assert request_fields(tmp_path, TrainRequest(start_timeout_s=30), tmp_path)["start_timeout_s"] == 30
 
 
 def test_how_a_job_was_started_is_no_part_of_it() -> None:

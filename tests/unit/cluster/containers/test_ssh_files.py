@@ -1,7 +1,13 @@
 """The cluster's own SSH, file by file, compared whole."""
 
 from hvdocker import assets
-from hvdocker.cluster.containers.files import MASTER_SSH_FILES, container_folders, trust_files, worker_files
+from hvdocker.cluster.containers.files import (
+    MASTER_SSH_FILES,
+    PASSWD_COPY,
+    container_folders,
+    trust_files,
+    worker_files,
+)
 from hvdocker.cluster.containers.ssh_files import (
     ClusterMember,
     authorized_keys,
@@ -148,7 +154,7 @@ def test_a_workers_files_as_a_whole() -> None:
         FileSpec("ssh/known_hosts", known_hosts(MEMBERS, KEYS, 12345), 0o600),
         FileSpec("ssh/authorized_keys", authorized_keys("ssh-ed25519 CLIENT", MEMBERS), 0o600),
     ]
-    assert worker_files(trust, "CLIENT PRIVATE", "HOST PRIVATE", "10.0.0.11", 12345, 1000) == [
+    assert worker_files(trust, "CLIENT PRIVATE", "HOST PRIVATE", "10.0.0.11", 12345, 1000, None) == [
         FileSpec("", None, 0o700),
         FileSpec("ssh", None, 0o700),
         FileSpec("home", None, 0o700),
@@ -161,6 +167,6 @@ def test_a_workers_files_as_a_whole() -> None:
 
 def test_a_master_takes_only_what_its_worker_has() -> None:
     trust = trust_files(assets.ssh_config_template(), "lab", MEMBERS, 12345, KEYS, "ssh-ed25519 CLIENT")
-    paths = {file.path for file in worker_files(trust, "c", "h", "10.0.0.11", 12345, 1000)}
-    assert set(MASTER_SSH_FILES) <= paths
+    files = worker_files(trust, "c", "h", "10.0.0.11", 12345, 1000, "root:x:0:0::/root:/bin/sh")
+    assert {*MASTER_SSH_FILES, PASSWD_COPY} <= {file.path for file in files}
     assert [file.path for file in container_folders()] == ["", "ssh", "home"]
