@@ -1,5 +1,6 @@
 """PyTorch and independent processes on two hosts with uneven shares: two slots on h1, one on h2."""
 
+import json
 import re
 from collections.abc import Iterator
 
@@ -11,7 +12,7 @@ from tests.cluster.host_snapshot import untouched
 from tests.cluster.lab import Lab, LabHost
 from tests.cluster.lab.wait import until
 from tests.cluster.lab_cluster import LabCluster
-from tests.cluster.launchers import CASES, TORCH_IMAGE
+from tests.cluster.launchers import CASES, SMALL_IMAGE, TORCH_IMAGE
 from tests.cluster.rank_checks import assert_ranks
 from tests.cluster.training import (
     DEADLINE_S,
@@ -34,7 +35,9 @@ FILLED = ("{rank}", "{size}", "{host}", "{local_rank}")
 
 @pytest.fixture(scope="module")
 def site(lab: Lab, desk: Cli) -> Iterator[LabCluster]:
-    with training_cluster(lab, desk, launcher=CASES["torch"], host_slots=SLOTS) as found:
+    """The inventory names another image: the one of `up --image` holds, and all tests find it by the workers."""
+    settings = {"image": SMALL_IMAGE, "host_slots": SLOTS}
+    with training_cluster(lab, desk, launcher=CASES["torch"], asked=("--image", "torch-cpu"), **settings) as found:
         yield found
 
 
@@ -98,11 +101,20 @@ def test_a_model_is_sharded_over_two_hosts(site: LabCluster) -> None:
     assert all(rank["losses"][-1] < rank["losses"][0] / 2 for rank in ranks)
 
 
-def test_plan_and_jobs_say_which_launcher(site: LabCluster) -> None:
-    shown = site.run("train", "code/weights_torch.py", "--dry-run").out
-    assert "torch (the image's label)" in shown
-    shown = site.run("train", "code/weights_torch.py", "--launcher", "torchrun", "--dry-run").out
-    assert "torchrun (--launcher)" in shown
+@pytest.mark.parametrize(
+    ("flags", "name", "reason"),
+    [((), "torch", "the image's label"), (("--launcher", "torchrun"), "torchrun", "--launcher")],
+    ids=["torch", "torchrun"],
+)
+def test_plan_and_record_say_which_launcher_and_why(
+    site: LabCluster, flags: tuple[str, ...], name: str, reason: str
+) -> None:
+    assert f"{name} ({reason})" in site.run("train", *flags, "--dry-run", "--", "true").out
+    job = train_detached(site, *flags, "--", "true")
+    site.run("attach", job)
+    (head,) = {host for host in site.hosts if SLOTS[host.name] == min(SLOTS.values())}
+    record = json.loads(head.exec(f"cat {site.folder_on(head)}/jobs/{job}/logs/record.json"))
+    assert (record["launcher"], record["launcher_reason"]) == (name, reason)
 
 
 # Independent processes
