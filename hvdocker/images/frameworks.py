@@ -4,13 +4,14 @@ The label `hvdocker.frameworks` has them as text: `torch=2.13.0+cpu,numpy=2.4.6`
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from hvdocker.launchers import LAUNCHERS
+from hvdocker.launchers.launcher import Launcher
 
-# In the order of the label. `openmpi` is a program (mpirun) or the package of that name.
-FRAMEWORKS = (
+# The first of the label, in its order. `openmpi` is a program (mpirun) or the package of that name.
+_FIRST = (
     "tensorflow", "keras", "horovod", "torch", "lightning", "accelerate", "jax", "mpi4py", "openmpi", "numpy",
 )  # fmt: skip
 # Packages that install a framework under another name.
@@ -20,6 +21,16 @@ OTHER_NAMES = {
     "intel-tensorflow": "tensorflow",
     "pytorch-lightning": "lightning",
 }
+
+
+def searched_frameworks(launchers: Iterable[Launcher]) -> tuple[str, ...]:
+    """Return the frameworks that an image is searched for, in the order of the label. After the fixed ones come those
+    that only `launchers` name."""
+    named = (name for launcher in launchers for name in (*launcher.frameworks, launcher.default_for) if name)
+    return tuple(dict.fromkeys((*_FIRST, *named)))
+
+
+FRAMEWORKS = searched_frameworks(LAUNCHERS)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
-"""Images of the user's own: built on, checked, brought up on two hosts, and listed."""
+"""Images of the user's own: built on, checked, brought up on two hosts, trained on, and listed."""
 
 import io
 import json
+import shutil
 import tarfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,6 +15,8 @@ from tests.cluster.cli import Cli
 from tests.cluster.images import Images, images
 from tests.cluster.lab import Lab
 from tests.cluster.lab_cluster import LabCluster
+from tests.cluster.rank_checks import assert_ranks
+from tests.cluster.training import SCRIPTS, rank_reports
 
 # A user, an entrypoint that does not end, and a `python` that is theirs and not the system's.
 OWN_USER = """\
@@ -26,6 +29,8 @@ WORKDIR /home/app
 ENTRYPOINT ["/bin/sleep", "infinity"]
 """
 THEIR_PYTHON = "#!/bin/sh\necho this is their python\n"
+# These images have no framework, and `python` may be anything: `python3` is the system's in all of them.
+TRAIN = ("train", "--workdir", "code", "-np", "2", "--", "python3", "weights_plain.py")
 
 
 @dataclass(frozen=True)
@@ -85,10 +90,20 @@ def test_an_own_image_becomes_one_that_serves(lab: Lab, cli: Cli, own: Images, k
     assert site.logins() == site.full_mesh()
     told = site.run("exec", "--", "sh", "-c", "python -V; echo $TEAM; ls -d /train /out").out
     assert image.python in told and ("two words" in told) is (kind == "own-user")
-    trained = site.run("train", "-np", "2", "--", "sh", "-c", 'echo "rank $RANK of $WORLD_SIZE on $HVDOCKER_HOST"')
-    assert [f"rank {rank} of 2 on {host.name}" in trained.out for rank, host in enumerate(hosts)] == [True, True]
+    assert_two_hosts_train(site)
     listed = json.loads(site.run("image", "ls", site.inventory, "--json").out)
     mine = [entry for entry in listed["images"] if entry["name"] == f"hvdocker/{tag}"]
     assert [entry["host"] for entry in mine] == ["here", *(host.name for host in hosts)]
     assert not any(entry["differs"] for entry in mine) and listed["lacking"] == []
     site.down()
+
+
+def assert_two_hosts_train(site: LabCluster) -> None:
+    """Assert that two ranks end with equal weights if they average their gradients, and only then."""
+    (site.folder / "code").mkdir()
+    for name in ("weights_plain.py", "ranks.py"):
+        shutil.copy(SCRIPTS / name, site.folder / "code")
+    ranks = rank_reports(site.run(*TRAIN).out)
+    assert_ranks(ranks, site.hosts, hashes=1)
+    assert all(rank["losses"][-1] < rank["losses"][0] / 2 for rank in ranks)
+    assert_ranks(rank_reports(site.run(*TRAIN, "--alone").out), site.hosts, hashes=2)

@@ -1,4 +1,4 @@
-"""Examples that `make test` does not run, on two real hosts: FSDP, Lightning, Accelerate and JAX."""
+"""Examples that `make test` does not run, on two real hosts: FSDP, Lightning, Accelerate, JAX and MPI."""
 
 import pytest
 
@@ -65,6 +65,15 @@ def test_fsdp_divides_the_weights_between_two_cpu_hosts(lab: Lab, cli: Cli) -> N
 def test_jax(lab: Lab, cli: Cli) -> None:
     with example_cluster(lab, cli, SMALL_IMAGE, "jax") as site:
         said = train(site, "jax/train.py", "-np", "2", "--launcher", "jax", **ARGUMENTS)
+        assert_two_hosts_have_one_model(site, said)
+        assert losses(said)[2] < losses(said)[1] and accuracy(said) > 0.65
+        code = "import numpy; print(sum(value.size for value in numpy.load('model.npz').values()))"
+        assert run_in_image(TORCH_IMAGE, fetch_outputs(site), code) == "101770\n"
+
+
+def test_mpi(lab: Lab, cli: Cli) -> None:
+    with example_cluster(lab, cli, SMALL_IMAGE, "mpi") as site:
+        said = train(site, "mpi/train.py", "-np", "2", "--launcher", "mpi", **ARGUMENTS)
         assert_two_hosts_have_one_model(site, said)
         assert losses(said)[2] < losses(said)[1] and accuracy(said) > 0.65
         code = "import numpy; print(sum(value.size for value in numpy.load('model.npz').values()))"
