@@ -18,6 +18,10 @@ from tests.cluster.lab.wait import in_parallel
 SCRIPTS = Path(__file__).parents[1] / "scripts"
 CLUSTER = "bench-train"
 MASTER_PORT = 29400
+# A launch takes seconds and varies much, so it has more rounds.
+LAUNCH_LOOKS = (12, 24, 40)
+# A decision about steady speed has at least ten rounds.
+STEADY_LOOKS = LOOKS[1:]
 
 
 @dataclass(frozen=True)
@@ -147,6 +151,7 @@ BENCHMARKS = (
             ),
         ),
         is_quick=True,
+        looks=LAUNCH_LOOKS,
     ),
     Benchmark(
         "steady",
@@ -162,7 +167,7 @@ BENCHMARKS = (
             ),
         ),
         is_slow=True,
-        looks=LOOKS[1:],
+        looks=STEADY_LOOKS,
     ),
     Benchmark(
         "torch-launch",
@@ -176,7 +181,7 @@ BENCHMARKS = (
                 Bar(0.7),
             ),
         ),
-        looks=(12, 24, 40),
+        looks=LAUNCH_LOOKS,
     ),
     Benchmark(
         "torch-steady",
@@ -192,6 +197,6 @@ BENCHMARKS = (
             ),
         ),
         is_slow=True,
-        looks=LOOKS[1:],
+        looks=STEADY_LOOKS,
     ),
 )

@@ -3,7 +3,7 @@
 `main.py` is the entry point. It splits off the words after `--`, runs the typer app of `app.py`, and turns errors
 into messages and exit codes. `verb_table.py` lists the verbs and imports only the file of the verb that the command
 line names. The file of a verb parses the flags, calls the function that does the work in another package (cli/up.py
-calls cluster/up.py), and gives the report to console/views/. It imports that package inside the function, so that
+calls cluster/up.py), and gives the report to console/views/. Both packages are imported inside the function, so that
 `--help` stays fast. Flags that several verbs use are in `flags/`. `env_and_progress` in `verb_setup.py` makes the
 Env of a verb (folders, variables, clock, questions) and shows the events of the verb.
 

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 
 def _look_at_lock(link: HostLink) -> Holder | HvdockerError | None:
-    """Return the holder of the host's lock, None if it is free, or the error if nobody can take it."""
+    """Return the holder of the host's lock, or None if nobody holds it. Return the error if the folder of the lock
+    cannot be used. Nothing is written, so a disk that is full or read-only is not noticed here."""
     from hvdocker.locks.held_locks import LockUnusable, run_lock_command
 
     try:

@@ -1,5 +1,5 @@
-"""The verb `image check`: reads an image on the engine of the controller or of a host, and judges it by
-check_rules.py."""
+"""The verb `image check`: inspects an image on the engine of the controller or of a host, looks for frameworks in a
+temporary container of it, and judges it by check_rules.py."""
 
 from __future__ import annotations
 

@@ -46,7 +46,8 @@ class AttachReport:
 @dataclass
 class AttachViewer:
     """Callbacks for a job that still runs. `found` gets the job id and placement before the first line; `line`
-    gets every line. Neither is called for a job that has already ended."""
+    gets the last of the lines that the job has printed so far, and then every new line. Neither is called for a job
+    that has already ended."""
 
     found: Callable[[str, Placement], None] = lambda job, placement: None
     line: job_container.OnLine = lambda line: None

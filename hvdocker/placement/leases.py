@@ -130,9 +130,9 @@ def _gpu_use(
     """Return the leases and foreign processes of one GPU.
 
     `workers` and `jobs` are leases by UUID. `known` are hvdocker's containers on the host. `siblings` are the UUIDs of
-    all slices of the GPU's card. A process in a container of a cluster is foreign too if that cluster holds none of
-    these slices. If foreign processes together use less than `busy_bytes` of memory, only those whose memory is unknown
-    count."""
+    all slices of the GPU's card, or only its own if it is not divided. A process is foreign if it does not run in a
+    container of a cluster that holds one of `siblings`. If the foreign processes together use less than `busy_bytes` of
+    memory, only those whose memory is unknown count."""
     leases = _leases_of(gpu.uuid, workers, jobs)
     # The driver does not report which slice of a card a process uses, so processes of the clusters that hold
     # other slices of the card are not foreign.

@@ -6,7 +6,8 @@ that reads them. Pure.
 /run/hvdocker/ssh             keys, known_hosts and configs, mode 0600
 /run/hvdocker/secrets/JOB     the job's secrets, mode 0400
 /run/hvdocker/record.json     in a master: the state of the job and how it ended
-/out                          a symbolic link to the out folder of a job that runs in this container (`out_link.py`)
+/out                          a symbolic link to the out folder of the newest job of this container, or of an older one
+                              that still runs (`out_link.py`)
 """
 
 from __future__ import annotations

@@ -138,9 +138,10 @@ def replace_code(folder: str, is_shared: bool = False) -> Command:
     code and the index (CODE_PATHS) of another host. `folder` is the cluster's folder. With `is_shared` the code is made
     readable by all, for a container whose user is not the SSH user.
 
-    Files that a job made stay in the code folder: a rank that starts again on this host looks for its checkpoint there.
-    Only files that the stream replaces, and files of the earlier sync that a job changed, move to REPLACED_FOLDER, from
-    where `fetch` gets them. A stream that breaks off changes nothing in the code folder."""
+    Files of the earlier sync that no job changed are deleted. Those that a job changed, and files of a job that are in
+    the way of the stream, move to REPLACED_FOLDER, from where `fetch` gets them. All other files of a job stay in the
+    code folder: a rank that starts again on this host looks for its checkpoint there. A stream that breaks off changes
+    nothing in the code folder."""
     script = (
         f'{KEEP_CHANGED}umask 022; cd -- "$1" || exit 1; state=$PWD/code.sync; in=$state/in.joining; new=$in/code; '
         f"kept=$PWD/{REPLACED_FOLDER}/join.$(date +%s).$$; TZ=UTC0; export TZ kept; "

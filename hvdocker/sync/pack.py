@@ -43,8 +43,8 @@ class StreamFiles:
 
 @dataclass(frozen=True)
 class Piece:
-    """A piece of the stream, perhaps compressed. `done` is the number of uncompressed bytes from the start of the
-    stream to the end of this piece."""
+    """A piece of the stream, perhaps compressed. `done` is the number of uncompressed bytes that were packed so
+    far; a compressor may still hold the last of them."""
 
     data: bytes
     done: int

@@ -1,6 +1,6 @@
 """Makes the capsule of a job (the files that record it for a replay) while the job is planned.
 
-May ask the engine of the head which image its worker runs."""
+May ask the engine of the head for the content hash of the image that its worker runs."""
 
 from __future__ import annotations
 

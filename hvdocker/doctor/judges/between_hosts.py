@@ -1,6 +1,7 @@
 """Compares hosts with each other.
 
-Each finding is about all hosts. Its evidence lists the different values, each with the hosts that have it."""
+Each finding compares one fact of all hosts where it is known. If the values differ, the evidence lists each value with
+its hosts. Kernels are shown, and may differ."""
 
 from __future__ import annotations
 

@@ -178,8 +178,9 @@ class FanOut:
     def _give_up(self, node: FanOutNode) -> None:
         """Take the host out of the fan-out after an error, so that the controller can send the image to it.
 
-        Other hosts no longer use it as a feed (fetch layers from it). Its layer files are removed to free disk space.
-        If a load runs on the host, wait for its end."""
+        Other hosts start no new transfer from it. Its layer files are removed: that frees disk space, and ends the
+        transfers from it that still run. If a load runs on the host, wait for its end. Raise Interrupted, or
+        HostUnreachable if the host is lost during this wait; other errors are ignored."""
         node.feed = None
         with contextlib.suppress(HvdockerError):
             node.member.link.run(commands.remove_layers(self._folder, node.layers))

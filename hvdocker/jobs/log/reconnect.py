@@ -70,7 +70,8 @@ class Reconnect:
         return f"hvdocker logs -f {self.job}{self.located.flag}"
 
     def _opened(self) -> HostLink | HvdockerError:
-        """Return a new link, or the last error if none was opened within `patience_s`."""
+        """Return a new link, or the last error if none was opened within `patience_s`. Only errors that may pass are
+        tried again (HostUnreachable, HostUnfit, CommandTimeout); any other is raised."""
         deadline = self.clock() + self.patience_s
         for pause_s in _pauses():
             try:

@@ -37,9 +37,10 @@ class Since:
 
 
 def parse_since(text: str) -> Since:
-    """Parse `90s`, `10m`, `1h30m`, `2d`, or a time like 2026-05-04T12:30 (local time unless it has a zone).
+    """Parse a duration such as `90s`, `10m`, `1.5h`, `1h30m` or `2d`, or an ISO date or time such as 2026-05-04T12:30
+    (local time unless it has a zone).
 
-    Raises UsageProblem for anything else."""
+    Raises UsageProblem for other text."""
     parts = _PART.findall(text)
     if parts and "".join(number + unit for number, unit in parts) == text:
         return Since(ago_s=sum(float(number) * _UNITS[unit] for number, unit in parts))

@@ -208,7 +208,7 @@ def _read_manifest(folder: Path, job: str) -> dict[str, Origin]:
         value = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         files = dict(value["files"]) if value["job"] == job else {}
         return {name: _origin(name, told) for name, told in files.items()}
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, LookupError, TypeError):
         return {}
 
 

@@ -36,7 +36,7 @@ class EligibleSlots:
 
     `offers` are the offers of the hosts that `--include` and `--exclude` allow; `left_out` are the other hosts.
     `by_host` has the hosts with at least one eligible free slot. `held_by_offer` has, for each of `offers`, the
-    number of held slots that would be eligible if they were free. `wants_gpus` says that the job uses GPUs."""
+    number of held slots that would be eligible if they were free. `wants_gpus` says that the job asks for GPUs."""
 
     request: SlotRequest
     offers: tuple[Offer, ...]
@@ -102,9 +102,7 @@ def _allowed_offers(request: SlotRequest, offers: Sequence[Offer]) -> tuple[Offe
 
 
 def _wants_gpus(gpu_request: GpuRequest | None, offers: Sequence[Offer]) -> bool:
-    """Whether the job runs on GPUs.
-
-    `--gpu` decides. Without `--gpu`, the job runs on GPUs if any host in `offers` has GPUs."""
+    """Whether the job asks for GPUs: what `--gpu` says, or without it, whether any host in `offers` has GPUs."""
     if gpu_request is not None:
         return not gpu_request.is_none
     return any(offer.offers_gpus for offer in offers)

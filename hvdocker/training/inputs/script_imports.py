@@ -21,10 +21,13 @@ def frameworks_imported(root: Path, start: str, sent: Collection[str], searched:
     """Return, by framework, the file that imports it. `start` is the path of the script relative to `root`, the folder
     that is synced; `sent` are the relative paths of the synced files. `searched` are the frameworks to look for.
 
-    At most MOST_FILES files are read. A file that is too large or no Python is skipped."""
+    An import that a synced file satisfies is no framework. At most MOST_FILES files are read. A file that is too large
+    or no Python is skipped."""
     found: dict[str, str] = {}
     queue, known = deque([start]), {start}
-    while queue and len(known) <= MOST_FILES:
+    for _ in range(MOST_FILES):
+        if not queue:
+            break
         path = queue.popleft()
         for module in _imports(root / path, PurePosixPath(path)):
             top = module.partition(".")[0]

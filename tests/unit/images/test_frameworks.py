@@ -23,6 +23,6 @@ def test_a_new_launcher_adds_its_frameworks_by_itself() -> None:
 
 
 def test_labels_of_images_that_exist_stay_as_they_are() -> None:
-    assert FRAMEWORKS == (
+    assert FRAMEWORKS[:10] == (
         "tensorflow", "keras", "horovod", "torch", "lightning", "accelerate", "jax", "mpi4py", "openmpi", "numpy",
     )  # fmt: skip

@@ -33,7 +33,7 @@ def request(**more: Any) -> LaunchRequest:  # Any: fields of LaunchRequest
 def test_a_launcher_is_named_documented_and_has_a_file(launcher: Launcher) -> None:
     assert named(launcher.name) is launcher
     assert (ROOT / "hvdocker" / "launchers" / f"{launcher.name}.py").is_file()
-    assert f"`{launcher.name}`" in (ROOT / "docs" / "launchers.md").read_text(encoding="utf-8")
+    assert f"\n| `{launcher.name}` | " in (ROOT / "docs" / "launchers.md").read_text(encoding="utf-8")
     assert launcher.preview(JOB)[1:3] == ("-np", "3")
     assert set(launcher.elastic_flags) <= set(launcher.flags)
 

@@ -229,7 +229,7 @@ def test_a_start_timeout_that_every_capsule_once_had_is_left_out_where_the_launc
 
 
 def test_a_capsule_without_a_start_timeout_has_no_such_field(tmp_path: Path) -> None:
-    """Versions before 0.2 expect a number in it, and refuse a capsule with null."""
+    """Earlier versions expect a number in it, and refuse a capsule with null."""
     assert "start_timeout_s" not in request_fields(tmp_path, TrainRequest(), tmp_path)
     assert request_fields(tmp_path, TrainRequest(start_timeout_s=30), tmp_path)["start_timeout_s"] == 30
 

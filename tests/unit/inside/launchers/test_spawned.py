@@ -16,6 +16,7 @@ from inside.launchers.torch import Torch
 from inside.launchers.torchrun import Torchrun, limited_hosts, node_bounds
 from inside.runtime.layout import Layout
 
+from hvdocker.launchers import LAUNCHERS
 from hvdocker.protocol.job_file import Job, JobHost, JobLauncher
 from hvdocker.protocol.resilience import Elastic, Resilience
 
@@ -39,6 +40,10 @@ def elastic(min_np: int, max_np: int | None, hosts: tuple[JobHost, ...] = HOSTS)
 @pytest.mark.parametrize("name", NAMES)
 def test_every_launcher_has_its_name(name: str) -> None:
     assert named(name).name == name
+
+
+def test_every_launcher_of_the_controller_has_its_counterpart_here() -> None:
+    assert set(NAMES) == {launcher.name for launcher in LAUNCHERS}
 
 
 def test_the_spawner_gets_the_hosts_of_the_run() -> None:

@@ -76,7 +76,17 @@ def test_another_jobs_outputs_are_a_strangers_too(lab: TwoHosts) -> None:
     assert lab.texts() == {"out/model.h5": "one"}
 
 
-@pytest.mark.parametrize("damage", ["", "[]", "null", '{"job": "train-abcd"}', '{"job": 1, "files": 2}'])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "",
+        "[]",
+        "null",
+        '{"job": "train-abcd"}',
+        '{"job": 1, "files": 2}',
+        '{"job": "train-abcd", "files": {"model.h5": ["a"]}}',
+    ],
+)
 def test_a_damaged_list_of_what_was_fetched_refuses_rather_than_overwrites(lab: TwoHosts, damage: str) -> None:
     lab.write("a", "out/model.h5", "one")
     lab.fetch("a")

@@ -86,6 +86,12 @@ def test_a_long_chain_of_files_is_not_followed_to_its_end(tmp_path: Path) -> Non
     assert imported(tmp_path, files) == {}
 
 
+def test_many_files_that_one_file_imports_are_searched(tmp_path: Path) -> None:
+    leaves = {f"m{n}.py": "" for n in range(MOST_FILES + 5)}
+    script = "import m0\n" + "".join(f"import m{n}\n" for n in range(1, MOST_FILES + 5))
+    assert imported(tmp_path, {"train.py": script, **leaves, "m0.py": "import torch"}) == {"torch": "m0.py"}
+
+
 def test_a_file_that_is_nested_too_deeply_is_skipped(tmp_path: Path) -> None:
     chain = "".join(f"elif x == {n}: pass\n" for n in range(1500))
     assert imported(tmp_path, {"train.py": f"import torch\nx = 1\nif x == 0: pass\n{chain}"}) == {}

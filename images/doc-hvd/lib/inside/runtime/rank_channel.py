@@ -33,7 +33,8 @@ class ChannelHeader(NamedTuple):
 
 
 def parse_header(data: bytes) -> tuple[ChannelHeader, bytes] | None:
-    """Return the header and the rest of `data`, the first bytes of a channel; None if it has no header."""
+    """Return the header and the bytes after it. `data` is the first piece that was received on a channel. Return None
+    if it does not begin with a whole header."""
     line, _, rest = data.partition(b"\n")
     try:
         return ChannelHeader(**json.loads(line)), rest

@@ -19,7 +19,7 @@ class LineCollector:
         self._held_bytes = 0
 
     def feed(self, data: bytes) -> bytes:
-        """Take the next piece of the stream; return the lines that are complete now, with their headers."""
+        """Take the next piece of the stream. Return the lines that are complete now, each behind the header."""
         end = max(data.rfind(b"\n"), data.rfind(b"\r")) + 1
         whole = b""
         if end:

@@ -55,8 +55,9 @@ def total_slots(job_hosts: Sequence[JobHost]) -> int:
 
 
 def hosts_by_rank(job_hosts: Sequence[JobHost]) -> dict[int, str]:
-    """Return the host of each rank of a job that is not elastic. The launcher fills `job_hosts` in order:
-    the first ranks are on the first host, as many as it has slots."""
+    """Return the planned host of each rank that starts at once, for a launcher that does not restart ranks. The
+    launcher fills `job_hosts` in order: the first ranks are on the first host, as many as it has slots. Ranks that wait
+    for a free slot (launcher `each`) are missing."""
     names = [job_host.name for job_host in job_hosts for _slot in range(job_host.slots)]
     return dict(enumerate(names))
 

@@ -11,8 +11,8 @@ TENSORFLOW_PACKAGES = ("tensorflow-cpu", "tensorflow-gpu", "tensorflow-intel")
 
 
 def installed_versions(launcher: Path) -> dict[str, str]:
-    """Return the versions of Python and of all packages, by package name. They are looked up in the virtual
-    environment, or installation prefix, that contains `launcher`, the path of the launcher's program."""
+    """Return the versions of Python and of all packages that pip installed, by package name. They are looked up in the
+    virtual environment, or installation prefix, that contains `launcher`, the path of the launcher's program."""
     prefix = launcher.parent.parent
     names = [path.name for path in prefix.glob("lib/python3*/*-packages/*.dist-info")]
     return {**python_version(prefix), **versions_from_names(names)}
