@@ -1,7 +1,7 @@
 """How many commands and engine calls an `up` makes on each host: observation, locks, and its plan carried out.
 
 A change that adds one fails here. If it is worth its price, change the table and justify it in the commit. What is sent
-for them over SSH is counted against hosts, in tests/cluster/test_round_trips.py."""
+for them over SSH is counted against hosts, in tests/thorough/test_round_trips.py."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator

@@ -18,7 +18,7 @@ from tests.cluster.lab_cluster import LabCluster
 from tests.cluster.launchers import LauncherCase
 from tests.cluster.training import DEADLINE_S, await_no_ranks, await_ranks, open_gate, train_detached
 
-LAUNCHERS: tuple[str, ...] = ("each",)  # horovod and torch: tests/thorough
+LAUNCHERS = ("each", "horovod", "torch")
 GATE = "overhead"
 BY_HAND = "started-by-hand"
 SETTLED_S = 20.0
