@@ -26,27 +26,34 @@ SETTLED_S = 20.0
 Process = tuple[int, int, int]  # threads, pipes, sockets
 Programs = dict[str, list[Process]]  # by program, one entry for each process
 
-# Not measured yet: threads, pipes and sockets are guesses. In WRAPPED, `rank` is the wrapper's guard and its inner
-# process; gate.py and its two children are the rank itself.
-WORKER: Programs = {"docker-init": [(1, 0, 0)], "sshd": [(1, 2, 2)]}
-WRAPPED: Programs = {"rank": [(1, 2, 1), (1, 7, 1)], "gate.py": [(1, 2, 0)], "sleep": [(1, 2, 0), (1, 2, 0)]}
+# `rank` is the wrapper's guard and its inner process; gate.py and its two children are the rank itself. In each
+# container docker-init is the first process, and the worker has an sshd.
+WORKER: Programs = {"docker-init": [(1, 2, 0)], "sshd": [(1, 2, 1)]}
+MASTER: Programs = {"docker-init": [(1, 2, 0), (1, 2, 0)], "supervisor": [(1, 6, 0)]}
+RANK: Programs = {"gate.py": [(1, 2, 0)], "sleep": [(1, 2, 0), (1, 2, 0)]}
+WRAPPED: Programs = RANK | {"rank": [(1, 2, 1), (1, 6, 1)]}
+# A login from the head: sshd's two processes, and the shell that they start.
+LOGIN: Programs = {"sh": [(1, 3, 0)]}
 SPAWNED: dict[str, Programs] = {
-    "h1": WORKER
-    | WRAPPED
-    | {
-        "docker-init": [(1, 0, 0), (1, 3, 0)],
-        "supervisor": [(1, 5, 0)],
-        "spawn": [(1, 8, 0)],
-        "agent": [(1, 5, 0)],
-        "ssh": [(1, 3, 1)],
-    },
-    "h2": WORKER | WRAPPED | {"agent": [(1, 5, 0)], "sshd": [(1, 0, 2), (1, 0, 4), (1, 2, 2)]},
+    "h1": WORKER | WRAPPED | MASTER | {"spawn": [(1, 10, 0)], "agent": [(1, 7, 0)], "ssh": [(1, 5, 1)]},
+    "h2": WORKER | WRAPPED | LOGIN | {"agent": [(1, 7, 0)], "sshd": [(1, 1, 3), (1, 2, 1), (1, 4, 3)]},
 }
 PROCESSES: dict[str, dict[str, Programs]] = {
     "each": SPAWNED,
     "torch": SPAWNED,
-    # horovodrun has threads of its own, and one ssh for each other host.
-    "horovod": {"h1": WORKER | WRAPPED | {"horovodrun": [(1, 0, 0)]}, "h2": WORKER | WRAPPED},
+    # horovodrun has threads of its own, helpers of Python's multiprocessing (`from`), and an ssh for each other host.
+    "horovod": {
+        "h1": WORKER
+        | WRAPPED
+        | MASTER
+        | {
+            "from": [(1, 3, 0), (3, 8, 0), (3, 8, 0)],
+            "horovodrun": [(12, 13, 1)],
+            "sh": [(1, 2, 0), (1, 2, 0)],
+            "ssh": [(1, 3, 1)],
+        },
+        "h2": WORKER | RANK | LOGIN | {"rank": [(1, 3, 1), (1, 7, 1)], "sshd": [(1, 1, 3), (1, 2, 1), (1, 3, 3)]},
+    },
 }
 # Files in the job's folder on each host.
 FILES: dict[str, dict[str, list[str]]] = {
@@ -61,14 +68,21 @@ FILES: dict[str, dict[str, list[str]]] = {
 COMMON = {
     *(*variables.NUMBERS, *variables.MASTER, *variables.OWN_NUMBERS, variables.JOB, variables.RESTART),
     *(f"HVDOCKER_{name}" for name in ("ADDRESS", "CLUSTER", "HOST", "OUTPUT_DIR", "STACKS")),
-    *("FROM_INVENTORY", "LC_ALL", "PWD"),
+    *("FROM_INVENTORY", "LC_ALL", "PWD", "PYTHONUNBUFFERED"),
 }
 INTERFACES = {"GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME"}
+# Of horovodrun, and the interface under its other names.
+HOROVODRUN = {
+    *(f"HOROVOD_{name}" for name in ("CONTROLLER", "CPU_OPERATIONS", "HOSTNAME", "RANK", "SIZE")),
+    *(f"HOROVOD_{name}" for name in ("LOCAL_RANK", "LOCAL_SIZE", "CROSS_RANK", "CROSS_SIZE")),
+    *(f"HOROVOD_GLOO_{name}" for name in ("IFACE", "RENDEZVOUS_ADDR", "RENDEZVOUS_PORT")),
+    *("OMPI_MCA_btl_tcp_if_include", "OMPI_MCA_oob_tcp_if_include"),
+}
 # By launcher: on the head, and on the other host, where a launcher may have logged in by ssh.
 ADDED_VARIABLES: dict[str, tuple[set[str], set[str]]] = {
     "each": (COMMON, COMMON),
     "torch": (COMMON | INTERFACES | {"TORCHELASTIC_RUN_ID"},) * 2,
-    "horovod": (COMMON | INTERFACES | {"HOROVOD_GLOO_IFACE", "HOROVOD_RANK", "HOROVOD_SIZE"},) * 2,
+    "horovod": (COMMON | INTERFACES | HOROVODRUN, COMMON | INTERFACES | HOROVODRUN | {"LOGNAME", "SHELL", "USER"}),
 }
 
 COUNT_SCRIPT = r"""
