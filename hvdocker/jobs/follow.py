@@ -67,7 +67,7 @@ class JobFollower:
             )
         except KeyboardInterrupt:
             raise self.stop_on_ctrl_c() from None
-        end = self._with_reconnect(reconnect, lambda link: job_container.read_job_end(link, self._container))
+        end = self._with_reconnect(reconnect, self._read_end)
         if end.head_went_down:
             restarts = end.record.restarts if end.record else 0
             raise head_was_down(self.job.placement.head, self.job.resilience.first_restart + restarts)
@@ -100,7 +100,7 @@ class JobFollower:
             job_container.stop_job(self._link, self._container)
         except KeyboardInterrupt:
             job_container.stop_job(self._link, self._container, at_once=True)
-        end = job_container.read_job_end(self._link, self._container)
+        end = self._read_end(self._link)
         left = OrphanRanks(self.job.job, self.workers, self.session.links)
         missed = {} if end.exit_code in CLEAN_EXIT_CODES else left.end_at_once()
         self.clean_up(end)
@@ -113,6 +113,9 @@ class JobFollower:
     @property
     def _container(self) -> str:
         return names.master_name(self.located.inventory.cluster, self.job.job)
+
+    def _read_end(self, link: HostLink) -> JobEnd:
+        return job_container.read_job_end(link, self._container, self.folders[self.job.placement.head])
 
     def _reconnect(self) -> Reconnect:
         job, name = self.job, self.job.placement.head

@@ -16,7 +16,8 @@ from hvdocker.observe.state import ClusterState, ContainerSeen
 from hvdocker.protocol.job_file import STOP_S
 from hvdocker.protocol.output import Line, LineAssembler, parse_line, settle_states, without_states
 from hvdocker.protocol.placement import Placement
-from hvdocker.protocol.record import JobRecord
+from hvdocker.protocol.record import RECORD_FILE, JobRecord
+from hvdocker.shell import host_folders
 
 if TYPE_CHECKING:
     from docker import APIClient
@@ -149,11 +150,12 @@ def last_lines_of_rank(
     return tuple(said[-count:])
 
 
-def read_job_end(link: HostLink, container: str) -> JobEnd:
+def read_job_end(link: HostLink, container: str, folder: str = "") -> JobEnd:
     """Return how the job ended, from the state of its master `container` and record.json.
 
     A container that still runs is given 60 s to end; after that HostUnreachable is raised. Raises JobStopped if the
-    container was removed."""
+    container was removed. `folder` is the job's folder on this host, empty if unknown. The copy of the record in it is
+    read faster than the one in the container."""
     from hvdocker.engine import archive
     from hvdocker.engine.container_errors import container_gone_error, is_container_gone, translating_container_errors
 
@@ -163,11 +165,23 @@ def read_job_end(link: HostLink, container: str) -> JobEnd:
         if state["Running"]:
             engine.wait(container, timeout=60)
             state = engine.inspect_container(container)["State"]
-        text = archive.read_text(engine, container, f"{names.CONTAINER_FOLDER}/record.json")
+        code, was_oom_killed = int(state["ExitCode"]), bool(state.get("OOMKilled"))
+        if folder and (copy := _record_on_host(link, folder, container, code)):
+            return JobEnd(copy, code, was_oom_killed)
+        text = archive.read_text(engine, container, f"{names.CONTAINER_FOLDER}/{RECORD_FILE}")
         if text is None and is_container_gone(link, container):
             raise container_gone_error(link.name)
-    record = JobRecord.read(text) if text else None
-    return JobEnd(record, int(state["ExitCode"]), bool(state.get("OOMKilled")))
+    return JobEnd(JobRecord.read(text) if text else None, code, was_oom_killed)
+
+
+def _record_on_host(link: HostLink, folder: str, container: str, code: int) -> JobRecord | None:
+    """Return the copy of the record in the job's folder on the host. Return None if it cannot be read or is not the
+    final record of the master `container`, which ended with exit code `code`: a write to a full disk may have
+    failed."""
+    result = link.run(host_folders.read_file(f"{folder}/logs/{RECORD_FILE}"))
+    record = JobRecord.read(result.text) if result.code == 0 else None
+    is_final = record is not None and record.code == code and container.endswith(f"-{record.job}")
+    return record if is_final else None
 
 
 def stop_job(link: HostLink, container: str, at_once: bool = False) -> None:

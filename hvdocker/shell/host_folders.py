@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from hvdocker.shell.command import Command, shell
+from hvdocker.shell.command import Command, command, shell
 
 # `make_folders` prints this word and the highest folder that it created: a failed run removes only new folders.
 _NEW_FOLDER = "hvdocker-new "
@@ -220,3 +220,8 @@ def write_file(path: str, is_shared: bool = False) -> Command:
     the SSH user."""
     script = 'umask "$2"; cat > "$1.part" && mv -f -- "$1.part" "$1"'
     return shell(script, path, "022" if is_shared else "077")
+
+
+def read_file(path: str) -> Command:
+    """Return the command that prints the file `path`."""
+    return command("cat", "--", path)

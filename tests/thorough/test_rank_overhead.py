@@ -32,16 +32,15 @@ WORKER: Programs = {"docker-init": [(1, 2, 0)], "sshd": [(1, 2, 1)]}
 MASTER: Programs = {"docker-init": [(1, 2, 0), (1, 2, 0)], "supervisor": [(1, 6, 0)]}
 RANK: Programs = {"gate.py": [(1, 2, 0)], "sleep": [(1, 2, 0), (1, 2, 0)]}
 WRAPPED: Programs = RANK | {"rank": [(1, 2, 1), (1, 6, 1)]}
-# A login from the head: sshd's two processes, and the shell that they start.
-LOGIN: Programs = {"sh": [(1, 3, 0)]}
 SPAWNED: dict[str, Programs] = {
     "h1": WORKER | WRAPPED | MASTER | {"spawn": [(1, 10, 0)], "agent": [(1, 7, 0)], "ssh": [(1, 5, 1)]},
-    "h2": WORKER | WRAPPED | LOGIN | {"agent": [(1, 7, 0)], "sshd": [(1, 1, 3), (1, 2, 1), (1, 4, 3)]},
+    "h2": WORKER | WRAPPED | {"agent": [(1, 7, 0)], "sshd": [(1, 1, 3), (1, 2, 1), (1, 4, 3)]},
 }
 PROCESSES: dict[str, dict[str, Programs]] = {
     "each": SPAWNED,
     "torch": SPAWNED,
     # horovodrun has threads of its own, helpers of Python's multiprocessing (`from`), and an ssh for each other host.
+    # There the shell that sshd starts stays.
     "horovod": {
         "h1": WORKER
         | WRAPPED
@@ -52,7 +51,13 @@ PROCESSES: dict[str, dict[str, Programs]] = {
             "sh": [(1, 2, 0), (1, 2, 0)],
             "ssh": [(1, 3, 1)],
         },
-        "h2": WORKER | RANK | LOGIN | {"rank": [(1, 3, 1), (1, 7, 1)], "sshd": [(1, 1, 3), (1, 2, 1), (1, 3, 3)]},
+        "h2": WORKER
+        | RANK
+        | {
+            "rank": [(1, 3, 1), (1, 7, 1)],
+            "sh": [(1, 3, 0)],
+            "sshd": [(1, 1, 3), (1, 2, 1), (1, 3, 3)],
+        },
     },
 }
 # Files in the job's folder on each host.

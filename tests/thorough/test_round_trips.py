@@ -61,7 +61,7 @@ EXPECTED: dict[str, Counts] = {
     | {
         ("any", SOCKET): (1, 1, 0),  # see channels_to_engine
         ("engine.archive", "GET /containers/ID/archive"): (1, 0, 0),
-        ("jobs.job_container", "GET /containers/ID/archive"): (1, 0, 0),
+        ("jobs.job_container", "channel session"): (1, 0, 0),
         ("jobs.job_container", "GET /containers/ID/json"): (1, 0, 0),
         ("jobs.log.save", "GET /containers/ID/json"): (2, 0, 0),
         ("jobs.log.save", "GET /containers/ID/logs"): (1, 0, 0),

@@ -1,7 +1,10 @@
 """The programs in bin/ and the build's own, as files."""
 
+import gc
 import importlib.util
+import runpy
 import subprocess
+import sys
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType
@@ -34,6 +37,17 @@ def load(path: Path) -> ModuleType:
 )
 def test_shell_programs_parse(name: str) -> None:
     subprocess.run(["sh", "-n", str(IMAGE / name)], check=True)
+
+
+@pytest.mark.parametrize("name", ["agent", "check", "rank", "spawn", "stacks", "supervisor"])
+def test_python_programs_run_the_module_that_they_name(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", [name])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_path(str(IMAGE / "bin" / name), run_name="__main__")
+    assert (ended.value.code, gc.isenabled()) == (2, True)
+    assert f"usage: {name} " in capsys.readouterr().err
 
 
 def test_a_persons_command_runs_exactly_as_given() -> None:

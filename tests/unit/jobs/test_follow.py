@@ -15,9 +15,10 @@ from hvdocker.jobs.follow import JobFollower
 from hvdocker.jobs.job_spec import JobSpec
 from hvdocker.protocol.job_file import JobLauncher
 from hvdocker.protocol.placement import Placement, Share
+from hvdocker.shell.command import Command
 from hvdocker.transport.session import Session
 from tests.unit.builders import inventory
-from tests.unit.fakes import FakeEngine, FakeLink
+from tests.unit.fakes import Answer, FakeEngine, FakeLink
 from tests.unit.jobs.conftest import LogEngine, LogLink
 
 JOB = JobSpec(
@@ -30,6 +31,7 @@ JOB = JobSpec(
     launcher=JobLauncher("horovod"),
     workdir="/train",
 )
+FOLDER = "/home/x/.hvdocker/lab/a/jobs/train-abcd"
 
 
 @dataclass
@@ -82,20 +84,28 @@ class WorkerLink(FakeLink):
         return self.held
 
 
+def nothing_on_host(command: Command, stdin: bytes) -> tuple[int, bytes, bytes]:
+    return 1, b"", b"No such file or directory"
+
+
 def press() -> None:
     raise KeyboardInterrupt
 
 
 def follower(
-    folder: Path, head: LogEngine, others: Mapping[str, WorkerLink], stopping: Callable[[], None] = lambda: None
+    folder: Path,
+    head: LogEngine,
+    others: Mapping[str, WorkerLink],
+    stopping: Callable[[], None] = lambda: None,
+    answer: Answer = nothing_on_host,
 ) -> JobFollower:
     located = Located(inventory("hosts: [a, b]"), folder / "inventory.yaml")
     return JobFollower(
         Env(cwd=folder),
         located,
-        Session({"a": LogLink("a", logged=head), **others}, {}),
+        Session({"a": LogLink("a", answer, logged=head), **others}, {}),
         JOB,
-        folders={},
+        folders={"a": FOLDER, "b": FOLDER},
         workers={"b": "hvdocker-lab-worker"},
         on_line=lambda line: None,
         stopping=stopping,
@@ -131,6 +141,30 @@ def test_a_job_that_has_ended_is_asked_for_its_record_once(tmp_path: Path) -> No
     assert head.reads == ["/run/hvdocker/record.json"]
     (saved,) = tmp_path.glob(".hvdocker/jobs/train-abcd/logs/output.log")
     assert saved.read_text().startswith("hvdocker: the first 6 lines of the output are missing")
+
+
+@pytest.mark.parametrize(
+    ("copy", "reads"),
+    [
+        ({"state": "succeeded", "code": 0}, []),
+        ({"state": "running", "code": None}, ["/run/hvdocker/record.json"]),
+        ({"state": "failed", "code": 1}, ["/run/hvdocker/record.json"]),
+        ({"state": "succeeded", "code": 0, "job": "train-efgh"}, ["/run/hvdocker/record.json"]),
+        ({"job": None}, ["/run/hvdocker/record.json"]),
+    ],
+    ids=["final", "not written to the end", "of another end", "of another job", "not a record"],
+)
+def test_the_record_is_read_from_the_host_if_it_is_the_final_one_there(
+    tmp_path: Path, copy: dict[str, Any], reads: list[str]
+) -> None:
+    def host(command: Command, stdin: bytes) -> tuple[int, bytes, bytes]:
+        assert command.argv[-1] == f"{FOLDER}/logs/record.json"
+        record = {"job": JOB.job, "started": 1.0, "output_lines": 7, **copy}
+        return 0, json.dumps(record).encode(), b""
+
+    head = Ended(log=[(1, b"the last line\n")])
+    end = follower(tmp_path, head, {"b": WorkerLink("b")}, answer=host).follow_to_end()
+    assert (end.state, end.exit_code, head.reads) == ("succeeded", 0, reads)
 
 
 def test_once_leaves_ranks_elsewhere_to_the_supervisor(tmp_path: Path) -> None:

@@ -137,7 +137,8 @@ class Spawner:
         """Start the agent on `host` and keep the connection; return False if the command for that did not start."""
         layout, job = self._run.layout, self._run.job
         words = [str(layout.bin / "agent"), job.name]
-        command = words if host.name == job.host else layout.ssh(host.name, shlex.join(words))
+        # With `exec` no shell stays beside the agent.
+        command = words if host.name == job.host else layout.ssh(host.name, f"exec {shlex.join(words)}")
         hear = partial(self._hear, host.name)
         try:
             link = AgentLink(self._loop, command, os.environ, self._outlets, hear, job.grace_s)
