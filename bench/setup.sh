@@ -8,5 +8,5 @@ if ! command -v rsync > /dev/null; then
         exit 1
     fi
     echo "bench: installing rsync" >&2
-    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq rsync > /dev/null
+    "$(dirname "$0")/../tests/setup/apt-install.sh" rsync
 fi

@@ -1,6 +1,6 @@
 """The benchmarks, one module per family of rows, in the order of the table."""
 
-from bench.rows import connect, images, startup, sync, train, up
+from bench.rows import connect, images, overhead, startup, sync, train, up
 
 BENCHMARKS = (
     *startup.BENCHMARKS,
@@ -8,5 +8,6 @@ BENCHMARKS = (
     *up.BENCHMARKS,
     *sync.BENCHMARKS,
     *train.BENCHMARKS,
+    *overhead.BENCHMARKS,
     *images.BENCHMARKS,
 )

@@ -194,8 +194,8 @@ def take_lock(claim: Claim, folder: str = LOCK_DIR, stale_s: int = STALE_S) -> C
 def beat_lock(token: str, folder: str = LOCK_DIR) -> Command:
     """Return a command that renews the lock in `folder` if the client with this token (`Claim.token`) holds it.
 
-    The state of the answer is taken if the lock was renewed, free if no client holds it, unusable if the lock folder
-    cannot be read, and otherwise held."""
+    The state of the answer is taken if the lock was renewed, free if no client holds it, and unusable if the lock
+    folder cannot be read. It is held if another client holds the lock, or if this one does and could not renew it."""
     return shell(_COMMON + _BEAT, folder, token)
 
 

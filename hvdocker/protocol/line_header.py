@@ -26,7 +26,8 @@ def with_host(piece: bytes, host: str) -> bytes:
 
 
 def without_header(piece: bytes) -> bytes:
-    """Return `piece`, the part of a line before a mark, without a header at its end."""
+    """Return `piece` without the line header at its end, or unchanged if there is none. `piece` is the part of a line
+    that stands before a mark (a message of a rank's wrapper to the supervisor)."""
     return _HEADER_ONLY.sub(b"", piece)
 
 

@@ -8,5 +8,4 @@ if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; then
     exit 0
 fi
 echo "images: installing mmdebstrap, which makes base images where no registry answers" >&2
-apt-get update -qq >&2
-DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends mmdebstrap >/dev/null
+"$(dirname "$0")/apt-install.sh" mmdebstrap

@@ -13,8 +13,7 @@ if [ ! -d /usr/share/datasets/fashion-mnist ]; then
     fi
     echo "data: getting Debian's package $package" >&2
     if [ "$(id -u)" -eq 0 ]; then
-        apt-get update -qq >&2
-        DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$package" >/dev/null
+        "$here/tests/setup/apt-install.sh" "$package"
     fi
 fi
 "${PYTHON:-python3}" "$here/examples/torch/prepare.py" "$target" >/dev/null

@@ -24,8 +24,7 @@ fi
 
 if ! command -v dockerd >/dev/null || ! command -v iptables >/dev/null; then
     say "installing Debian's docker.io and iptables"
-    apt-get update -qq >&2
-    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends docker.io iptables >/dev/null
+    "$(dirname "$0")/apt-install.sh" docker.io iptables
     version=$(answers) && { say "Docker $version answers"; exit 0; }
 fi
 

@@ -15,5 +15,4 @@ if [ ! -e "$policy" ]; then
     chmod +x "$policy"
     trap 'rm -f "$policy"' EXIT
 fi
-apt-get update -qq >&2
-DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends openssh-server >/dev/null
+"$(dirname "$0")/apt-install.sh" openssh-server

@@ -38,8 +38,9 @@ class Hop:
     `address` and `port` are where the connection goes. `known_as` is the server's name in known_hosts. `by_hand` is an
     ssh command that tries the same connection. `through` is the jump host (`user@host:port`) from which the connection
     is made, empty without one. `proxy_for` is the name that ssh connects to if a ProxyCommand makes the connection,
-    else empty. `known_in` are the known_hosts files that have a key of the server; it is empty if none has one, or only
-    ~/.ssh/known_hosts. `key` is the key file that the inventory or ~/.ssh/config names, empty if neither names one."""
+    else empty. `known_in` are the known_hosts files that have a key of the server. It is also empty if only
+    ~/.ssh/known_hosts has one. `key` is the key file that the inventory or ~/.ssh/config names, empty if neither names
+    one."""
 
     address: str
     port: int = 22

@@ -73,9 +73,10 @@ def masked(text: str, words: Sequence[bytes]) -> str:
 
 
 def collect_stacks(job: Job, run: Path = paths.RUN) -> dict[str, Any]:  # Any: JSON
-    """Return {host, ranks, gpus}: the name of this host, {rank, pid, how, text} with the stacks of each rank of the job
-    in this container, and nvidia-smi's output about its GPUs. `run` is the folder /run/hvdocker. Values are `Any`
-    because they become JSON."""
+    """Return {host, ranks, gpus}. `host` is the name of this host, and `gpus` is nvidia-smi's output about its GPUs.
+    `ranks` is a list with {rank, pid, how, text} for each rank of the job in this container: `text` has the stacks of
+    its processes, and `how` is the method that read them (one of METHODS). `run` is the folder /run/hvdocker. Values
+    are `Any` because they become JSON."""
     path = read_image_env(run / paths.IMAGE_ENV.name).get("PATH") or os.environ.get("PATH", os.defpath)
     spy, smi = shutil.which("py-spy", path=path), shutil.which("nvidia-smi", path=path)
     members = {entry: session_and_descendants(entry.pid) for entry in rank_registry.registered_ranks(job.name, run)}

@@ -86,8 +86,8 @@ class RankChannel:
             self._end()
 
     def _begin(self) -> None:
-        """Read the header, and pass on the lines that follow. The rank wrapper sends the header in one piece, so it
-        arrives in one piece."""
+        """Read the channel's header, which says the rank and the stream, and pass on the lines that follow. One read is
+        enough: the rank wrapper sends the header in one short write, which a Unix socket does not split."""
         try:
             found = parse_header(self._connection.recv(MAX_HEADER_BYTES))
         except BlockingIOError:
