@@ -1,9 +1,10 @@
 """Jobs of the past and their output, with the launchers that `make test` does not try, and with a head that is off."""
 
+from tests.cluster.lab.wait import until
 from tests.cluster.lab_cluster import LabCluster
 from tests.cluster.test_training_history import *  # noqa: F403 - its tests and fixtures are collected here too
 from tests.cluster.test_training_history import history, powered_off
-from tests.cluster.training import await_no_ranks, await_ranks, train_detached
+from tests.cluster.training import DEADLINE_S, await_no_ranks, await_ranks, train_detached
 
 LAUNCHERS = ("horovod", "each")
 
@@ -14,6 +15,8 @@ def test_a_job_whose_head_is_off_is_read_and_stopped_elsewhere(training: LabClus
     await_ranks(training, "gate.py headless")
     head, other = training.hosts
     kept = f"{training.folder_on(other)}/jobs/{job}/logs/rank-1.log"
+    # A rank runs a moment before its first line is in its log.
+    until(lambda: "waiting for headless" in other.exec(f"cat {kept}") or None, "the rank's first line", DEADLINE_S)
     other.exec(f"echo 'the last words of rank 1' >> {kept}; chmod 644 {kept}")
     with powered_off(head):
         result = training.run("logs", job, "-n", "2")
