@@ -53,9 +53,8 @@ LAB = inventory("hosts: [a, b, {host: c, slots: 3}]\nport: 12345\nimage: doc-hvd
 PAIR = inventory("hosts: [a, b]\nport: 12345\nimage: doc-hvd:cpu\n")
 WORKER, MASTER, JOB = "hvdocker-lab-worker", "hvdocker-lab-train-abcd", "train-abcd"
 MEMBERS = tuple(ClusterMember(name, f"10.0.0.1{n}", "hvd") for n, name in enumerate("abc", start=1))
-TOLD = tuple(
-    WriteMembers(name, f"/home/{name}/.hvdocker/lab/{name}", "a=10.0.0.11 b=10.0.0.12 c=10.0.0.13") for name in "abc"
-)
+ALL = "a=10.0.0.11 b=10.0.0.12 c=10.0.0.13"
+TOLD = tuple(WriteMembers(name, f"/home/{name}/.hvdocker/lab/{name}", ALL) for name in "ab")
 A, B = JobHost("a", "10.0.0.11", 1), JobHost("b", "10.0.0.12", 1)
 REFRESHED = (RefreshTrust("a", WORKER, 1000, 1001), RefreshTrust("b", WORKER, 1000, 1001))
 
@@ -118,7 +117,7 @@ def test_a_new_host_joins_an_elastic_job_before_its_worker_starts() -> None:
     assert up(LAB, state) == Plan("up", "lab", (
         Stage("files", (
             MakeKeys(CONTROLLER, trust("ab", "c")),
-            MakeFolders("c", root, (f"{root}/code", f"{root}/jobs")),
+            MakeFolders("c", root, (f"{root}/code", f"{root}/jobs"), members=ALL),
         )),
         Stage("containers", (CreateWorker("c", replace(spec, labels=told), "10.0.0.13", 12345),)),
         Stage("containers", REFRESHED),
@@ -155,11 +154,11 @@ def test_a_new_host_joins_in_place_of_one_that_is_dead() -> None:
     assert up(LAB, state, DEAD) == Plan("up", "lab", (
         Stage("files", (
             MakeKeys(CONTROLLER, trust("ab", "c")),
-            MakeFolders("c", root, (f"{root}/code", f"{root}/jobs")),
+            MakeFolders("c", root, (f"{root}/code", f"{root}/jobs"), members=ALL),
         )),
         Stage("containers", (CreateWorker("c", replace(spec, labels=told), "10.0.0.13", 12345),)),
         Stage("containers", REFRESHED[:1]),
-        Stage("containers", (TOLD[0], TOLD[2]), follows_on=True),
+        Stage("containers", TOLD[:1], follows_on=True),
         Stage("join", (join_of("c", 1),), follows_on=True),
         Stage("join", (UpdateMaster("a", MASTER, 1000, 1001, (A, JobHost("c", "10.0.0.13", 1), B)),)),
         Stage("containers", (StartContainer("c", WORKER),)),
