@@ -115,11 +115,9 @@ def test_a_new_host_joins_an_elastic_job_before_its_worker_starts() -> None:
     told = {**spec.labels, "hvdocker.joined": JOB, "hvdocker.share": "2"}
     root = "/home/c/.hvdocker/lab/c"
     assert up(LAB, state) == Plan("up", "lab", (
-        Stage("files", (
-            MakeKeys(CONTROLLER, trust("ab", "c")),
-            MakeFolders("c", root, (f"{root}/code", f"{root}/jobs"), members=ALL),
-        )),
-        Stage("containers", (CreateWorker("c", replace(spec, labels=told), "10.0.0.13", 12345),)),
+        Stage("files", (MakeKeys(CONTROLLER, trust("ab", "c")),)),
+        Stage("files", (MakeFolders("c", root, (f"{root}/code", f"{root}/jobs"), members=ALL),)),
+        Stage("containers", (CreateWorker("c", replace(spec, labels=told), "10.0.0.13", 12345),), follows_on=True),
         Stage("containers", REFRESHED),
         Stage("containers", TOLD, follows_on=True),
         Stage("join", (join_of("c", 2),), follows_on=True),
@@ -152,11 +150,9 @@ def test_a_new_host_joins_in_place_of_one_that_is_dead() -> None:
     told = {**spec.labels, "hvdocker.joined": JOB, "hvdocker.share": "1"}
     root = "/home/c/.hvdocker/lab/c"
     assert up(LAB, state, DEAD) == Plan("up", "lab", (
-        Stage("files", (
-            MakeKeys(CONTROLLER, trust("ab", "c")),
-            MakeFolders("c", root, (f"{root}/code", f"{root}/jobs"), members=ALL),
-        )),
-        Stage("containers", (CreateWorker("c", replace(spec, labels=told), "10.0.0.13", 12345),)),
+        Stage("files", (MakeKeys(CONTROLLER, trust("ab", "c")),)),
+        Stage("files", (MakeFolders("c", root, (f"{root}/code", f"{root}/jobs"), members=ALL),)),
+        Stage("containers", (CreateWorker("c", replace(spec, labels=told), "10.0.0.13", 12345),), follows_on=True),
         Stage("containers", REFRESHED[:1]),
         Stage("containers", TOLD[:1], follows_on=True),
         Stage("join", (join_of("c", 1),), follows_on=True),
@@ -181,7 +177,7 @@ def test_a_host_that_lost_its_worker_gets_what_lay_in_it_and_the_master_its_key(
     job = elastic(secrets="TOKEN,CERT")
     state = state_of(running(host_with_worker(LAB, "a"), job), host_seen("b"), host_with_worker(LAB, "c"))
     plan = up(LAB, state)
-    assert plan.stages[4:6] == (
+    assert plan.stages[5:7] == (
         Stage("join", (join_of("b", 1, secrets=("TOKEN", "CERT"), is_new=False),), follows_on=True),
         Stage("join", (UpdateMaster("a", MASTER, 1000, 1001, (A, B)),)),
     )

@@ -68,15 +68,12 @@ def folders(name: str, members: str = "") -> MakeFolders:
 def test_on_hosts_with_nothing_but_the_image() -> None:
     state = state_of(host_seen("a"), host_seen("b"))
     assert up(LAB, state) == Plan("up", "lab", (
-        Stage("files", (
-            MakeKeys(CONTROLLER, Trust("lab", 12345, MEMBERS, new_host_keys=("a", "b"))),
-            folders("a", BOTH),
-            folders("b", BOTH),
-        )),
+        Stage("files", (MakeKeys(CONTROLLER, Trust("lab", 12345, MEMBERS, new_host_keys=("a", "b"))),)),
+        Stage("files", (folders("a", BOTH), folders("b", BOTH))),
         Stage("containers", (
             CreateWorker("a", spec(LAB, state, "a"), "10.0.0.11", 12345),
             CreateWorker("b", spec(LAB, state, "b"), "10.0.0.12", 12345),
-        )),
+        ), follows_on=True),
         Stage("containers", (StartContainer("a", WORKER), StartContainer("b", WORKER)), follows_on=True),
         Stage("sshd", (
             AwaitSshd("a", WORKER, "10.0.0.11", 12345),
@@ -101,11 +98,8 @@ def test_another_owner_with_another_version_has_nothing_to_do_either() -> None:
 def all_replaced(verb: str, wanted: Inventory, state: ClusterState, reason: str) -> Plan:
     """Both workers are replaced, and so all keys."""
     return Plan(verb, "lab", (
-        Stage("files", (
-            MakeKeys(CONTROLLER, Trust("lab", 12345, MEMBERS, new_host_keys=("a", "b"))),
-            folders("a"),
-            folders("b"),
-        )),
+        Stage("files", (MakeKeys(CONTROLLER, Trust("lab", 12345, MEMBERS, new_host_keys=("a", "b"))),)),
+        Stage("files", (folders("a"), folders("b"))),
         Stage("containers", (
             RemoveContainer("a", WORKER, "id-a", reason),
             RemoveContainer("b", WORKER, "id-b", reason),
@@ -142,8 +136,9 @@ def test_a_missing_worker_joins_and_the_others_learn_of_it() -> None:
         new_host_keys=("a",),
     )
     assert up(LAB, state) == Plan("up", "lab", (
-        Stage("files", (MakeKeys(CONTROLLER, trust), folders("a", BOTH))),
-        Stage("containers", (CreateWorker("a", spec(LAB, state, "a"), "10.0.0.11", 12345),)),
+        Stage("files", (MakeKeys(CONTROLLER, trust),)),
+        Stage("files", (folders("a", BOTH),)),
+        Stage("containers", (CreateWorker("a", spec(LAB, state, "a"), "10.0.0.11", 12345),), follows_on=True),
         Stage("containers", (RefreshTrust("b", WORKER, 1000, 1001),)),
         Stage("containers", TOLD[1:], follows_on=True),
         Stage("containers", (StartContainer("a", WORKER),)),
@@ -353,11 +348,13 @@ def test_a_local_cluster_gets_a_network_and_shares_one_engine() -> None:
     members = (ClusterMember("w1", "198.18.201.11", "hvd"), ClusterMember("w2", "198.18.201.12", "hvd"))
     line = "w1=198.18.201.11 w2=198.18.201.12"
     plan = up(local, state)
-    assert plan.stages[:2] == (
+    assert plan.stages[:3] == (
         Stage("image", (BuildImage(CONTROLLER, "doc-hvd:cpu"),)),
         Stage("files", (
             MakeKeys(CONTROLLER, Trust("lab", 12345, members, new_host_keys=("w1", "w2"))),
             MakeNetwork(CONTROLLER, "hvdocker-lab", "198.18.201.0/24", "lab"),
+        )),
+        Stage("files", (
             MakeFolders("w1", "/home/w1/.hvdocker/lab/w1",
                         ("/home/w1/.hvdocker/lab/w1/code", "/home/w1/.hvdocker/lab/w1/jobs"), members=line),
             MakeFolders("w2", "/home/w2/.hvdocker/lab/w2",
