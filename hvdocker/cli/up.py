@@ -36,8 +36,13 @@ if TYPE_CHECKING:
     from hvdocker.inventory.locate import Located
 
 
-_NEEDED_AFTER_CONNECTING = (
+# In the order in which they are needed after connecting.
+_PRELOADS = (
     "hvdocker.cluster.look_and_plan",
+    "hvdocker.cluster.find_unreachable",
+    "hvdocker.cluster.plan.up",
+    "hvdocker.cluster.port_conflict",
+    "hvdocker.placement.link_speeds",
     "hvdocker.locks.lock",
     "hvdocker.locks.held_locks",
     "hvdocker.cluster.actions",
@@ -115,7 +120,7 @@ def up(
 
     check_keep(keep)
     check_script_flag(script, dry_run)
-    with env_and_progress(quiet or script, _NEEDED_AFTER_CONNECTING) as (env, progress):
+    with env_and_progress(quiet or script, _PRELOADS) as (env, progress):
         located = _locate_or_generate(env, one_inventory(inventory, inventory_flag), hosts, local, image, cluster)
         request = None
         if any(value is not None for value in (np, where, strategy, gpu, include, exclude)):

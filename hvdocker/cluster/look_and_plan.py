@@ -1,30 +1,21 @@
 """Observes the hosts for the verb `up`, chooses the slots of the cluster, and plans.
 
-`up.py` imports this module while the hosts are being connected to: it needs most of the package."""
+What only the plan needs is imported after the first look at the hosts: the command line imports it in the background
+while they are connected to and looked at (cli/up.py)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from hvdocker.cluster.find_unreachable import unreachable_hosts
-from hvdocker.cluster.plan.addresses import host_plans as places
-from hvdocker.cluster.plan.addresses import port_conflicts
-from hvdocker.cluster.plan.up import plan_up
-from hvdocker.cluster.port_conflict import port_errors
 from hvdocker.cluster.up import Explain, UpOptions, UpReport, user_public_key
 from hvdocker.env import Env
 from hvdocker.errors import HvdockerError, raise_all
 from hvdocker.events import Event
-from hvdocker.images.default_image import with_forced_image
 from hvdocker.inventory.inventory import Inventory
 from hvdocker.inventory.locate import Located
-from hvdocker.locks.owner import refuse_foreign_owner
 from hvdocker.observe.hosts import partial_state, refresh_state
 from hvdocker.observe.state import ClusterState
-from hvdocker.placement.link_speeds import read_link_speeds
-from hvdocker.placement.scope import explain_requested_scope, full_scope, is_complete, requested_scope
-from hvdocker.placement.slots import SlotRequest
 from hvdocker.transport.session import Session
 
 
@@ -48,6 +39,16 @@ def look_and_plan(
     be used, or if the plan would change a cluster of another user (unless `options.is_forced`)."""
     inventory, request = located.inventory, options.request
     state, failed = _observe(env, inventory, session, options, known)
+    from hvdocker.cluster.find_unreachable import unreachable_hosts
+    from hvdocker.cluster.plan.addresses import host_plans as places
+    from hvdocker.cluster.plan.addresses import port_conflicts
+    from hvdocker.cluster.plan.up import plan_up
+    from hvdocker.cluster.port_conflict import port_errors
+    from hvdocker.images.default_image import with_forced_image
+    from hvdocker.locks.owner import refuse_foreign_owner
+    from hvdocker.placement.link_speeds import read_link_speeds
+    from hvdocker.placement.scope import full_scope, requested_scope
+
     named = inventory.image if inventory.has_named_image else ""
     inventory, state = with_forced_image(inventory, state)
     if named and inventory.image != named and known is None:
@@ -89,6 +90,9 @@ def _observe_usable_hosts(env: Env, inventory: Inventory, session: Session, opti
     Raises HvdockerError if the request names a host that cannot be used, or if no host is left. Also raises it if some
     hosts cannot be used and workers exist that are not known to be all of their cluster (`is_complete`), unless forced:
     its other workers, and perhaps a running job, may be on these hosts."""
+    from hvdocker.placement.scope import is_complete
+    from hvdocker.placement.slots import SlotRequest
+
     state, unfit = partial_state(inventory, session.links)
     failed = {**session.failed, **unfit}
     request = options.request or SlotRequest()
@@ -110,6 +114,9 @@ def explain_placement(
     If the cluster was already made for the same request, send a note instead, because nothing is placed."""
     if tell is None or options.request is None:
         return
+    from hvdocker.placement.link_speeds import read_link_speeds
+    from hvdocker.placement.scope import explain_requested_scope
+
     found = explain_requested_scope(located.inventory, state, options.request, read_link_speeds(located))
     if found:
         tell(found)
