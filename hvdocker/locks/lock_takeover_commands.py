@@ -149,11 +149,13 @@ holds || none
 (set -C; : > "next.$token") 2>/dev/null || none
 follow
 if [ "$found" != "next.$token" ]; then rm -f -- "next.$token"; none; fi
+set --
 for left in next.* .try.*; do
-    if [ "$left" != "next.$token" ] && { [ -e "$left" ] || [ -L "$left" ]; }; then rm -f -- "$left"; fi
+    if [ "$left" != "next.$token" ] && { [ -e "$left" ] || [ -L "$left" ]; }; then set -- "$@" "$left"; fi
 done
-# In this order: the second file keeps others from taking the lock over.
-rm -f -- who.json "next.$token"
+# In this order: a link of the chain must not go before its beginning, and the last file keeps others from taking the
+# lock over until then.
+rm -f -- who.json "$@" "next.$token"
 cd -- "$parent" && rmdir -- "$dir" 2>/dev/null
 line=; age=
 tell free

@@ -300,6 +300,22 @@ def test_a_holder_that_comes_back_too_late_removes_nothing_of_its_successor(lock
     assert lock.beat(BOB).is_taken and lock.names() == ["who.json"]
 
 
+def test_the_beginning_of_the_chain_goes_first(lock: Lock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ada took over a stale lock and died before she replaced who.json. If next.bbbb went before who.json, the lock
+    would be stale again for a moment: another client could take it, and the release would remove that client's file."""
+    if lock._shell.endswith("busybox"):
+        return  # its own `rm` is the shell's
+    lock.take(BOB)
+    (lock.folder / "next.bbbb").write_text('{"token": "aaaa", "since": 1}\n')
+    shim, real = tmp_path / "bin" / "rm", shutil.which("rm")
+    shim.parent.mkdir()
+    shim.write_text(f'#!/bin/sh\necho "$@" >> {shlex.quote(str(tmp_path / "removed"))}\nexec {real} "$@"\n')
+    shim.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{shim.parent}:{os.environ['PATH']}")
+    assert lock.release(ADA).state == "free" and not lock.folder.exists()
+    assert (tmp_path / "removed").read_text() == "-f -- who.json next.bbbb next.aaaa\n"
+
+
 def test_nothing_in_a_record_reaches_a_terminal() -> None:
     record = json.dumps({"token": "\x1b[2J", "owner": "e\x1b[31mve", "machine": "x\ny", "since": "soon", "verb": 7})
     holder = read_holder(record, -5, 100)
