@@ -68,7 +68,7 @@ def _contents(plan: Plan, passwd: str) -> dict[str, bytes]:
     for step in plan.steps:
         if isinstance(step, CreateWorker):
             own = pairs[step.host].private.reveal()
-            files = worker_files(shared, client.private.reveal(), own, step.address, step.port, step.spec.uid)
+            files = worker_files(shared, client.private.reveal(), own, step.address, step.port, step.spec.uid, passwd)
             users = with_user(passwd, step.spec.uid, step.spec.gid)
             found[step.host] = _tar(files, users, step.spec.uid, step.spec.gid)
     return found

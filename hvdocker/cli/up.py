@@ -36,6 +36,19 @@ if TYPE_CHECKING:
     from hvdocker.inventory.locate import Located
 
 
+# In the order in which they are needed after connecting.
+_PRELOADS = (
+    "hvdocker.cluster.look_and_plan",
+    "hvdocker.cluster.find_unreachable",
+    "hvdocker.cluster.plan.up",
+    "hvdocker.cluster.port_conflict",
+    "hvdocker.placement.link_speeds",
+    "hvdocker.locks.lock",
+    "hvdocker.locks.held_locks",
+    "hvdocker.cluster.actions",
+)
+
+
 def up(
     ctx: typer.Context,
     inventory: Annotated[
@@ -104,16 +117,19 @@ def up(
     from hvdocker.console import messages
     from hvdocker.console.style import err, out, write_script
     from hvdocker.errors import UsageProblem
-    from hvdocker.placement.slot_flags import SlotFlags, slot_request
 
     check_keep(keep)
     check_script_flag(script, dry_run)
-    with env_and_progress(quiet or script) as (env, progress):
+    with env_and_progress(quiet or script, _PRELOADS) as (env, progress):
         located = _locate_or_generate(env, one_inventory(inventory, inventory_flag), hosts, local, image, cluster)
-        wanted = SlotFlags(np, where, strategy, gpu, include, exclude)
-        if explain and wanted.is_empty:
+        request = None
+        if any(value is not None for value in (np, where, strategy, gpu, include, exclude)):
+            # Imported only here: what it needs is otherwise imported while the hosts are being connected to.
+            from hvdocker.placement.slot_flags import SlotFlags, slot_request
+
+            request = slot_request(SlotFlags(np, where, strategy, gpu, include, exclude), located.inventory)
+        elif explain:
             raise UsageProblem("--explain goes with -np: `up` alone takes every slot that is free")
-        request = None if wanted.is_empty else slot_request(wanted, located.inventory)
         options = UpOptions(accept_new_host_keys, dry_run, keep, force, lock_wait, request)
         shower = plan_printer(progress, dry_run and not script)
         with hooks_for_verb(env, progress, located, "up", skip_hooks or dry_run).around("up") as end:

@@ -4,9 +4,10 @@ plans."""
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -50,17 +51,18 @@ def hooks_for_verb(env: Env, progress: Progress, located: Located, verb: str, is
     return Hooks(env, located, verb, is_skipped, progress.print_hook_line)
 
 
-def preload_imports() -> None:
-    """Import modules that most verbs need after connecting. `Env.while_connecting` runs this while the hosts answer,
-    so that the imports cost no extra time."""
-    import_module("hvdocker.observe.hosts")
-    import_module("hvdocker.plan.apply")
+def preload_imports(also: Sequence[str] = ()) -> None:
+    """Import modules that most verbs need after connecting, then the modules named in `also`. `Env.while_connecting`
+    runs this while the hosts answer, so that the imports cost no extra time."""
+    for module in ("hvdocker.observe.hosts", *also, "hvdocker.plan.apply"):
+        import_module(module)
 
 
 @contextmanager
-def env_and_progress(is_quiet: bool = False) -> Iterator[tuple[Env, Progress]]:
+def env_and_progress(is_quiet: bool = False, preloads: Sequence[str] = ()) -> Iterator[tuple[Env, Progress]]:
     """Yield the Env of a verb (folders, variables, clock, questions) and the progress display, which shows the verb's
-    events on stderr while the `with` block runs. With `is_quiet` no events are shown."""
+    events on stderr while the `with` block runs. With `is_quiet` no events are shown.
+    `preloads` names modules that are imported while the hosts are being connected to."""
     from getpass import getpass
 
     from hvdocker.console.progress import Progress
@@ -92,6 +94,6 @@ def env_and_progress(is_quiet: bool = False) -> Iterator[tuple[Env, Progress]]:
             ask=ask,
             ask_secret=ask_secret,
             is_interactive=is_interactive,
-            while_connecting=preload_imports,
+            while_connecting=partial(preload_imports, preloads),
         )
         yield env, progress

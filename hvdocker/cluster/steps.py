@@ -55,11 +55,13 @@ class MakeFolders(Step):
     """Create the folders `paths`, in the folder `root`, on a host. A rollback removes `root` if it was new.
 
     `is_shared`: open the folders to all users, because the container's user is neither the SSH user nor root.
-    Otherwise they are private to the SSH user."""
+    Otherwise they are private to the SSH user. `members` is the line of the file `members` (see WriteMembers), which is
+    written with the folders of a host without a worker; otherwise empty."""
 
     root: str
     paths: tuple[str, ...]
     is_shared: bool = False
+    members: str = ""
 
     def describe(self) -> str:
         return f"make {self.root}"

@@ -11,33 +11,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hvdocker.cluster.find_unreachable import unreachable_hosts
-from hvdocker.cluster.plan.addresses import host_plans as places
-from hvdocker.cluster.plan.addresses import port_conflicts
-from hvdocker.cluster.plan.up import plan_up
-from hvdocker.cluster.port_conflict import port_errors
 from hvdocker.env import Env
 from hvdocker.errors import ExitCode, HvdockerError, UsageProblem, gravest_exit_code, raise_all
 from hvdocker.events import Event
-from hvdocker.images.default_image import with_default_image, with_forced_image
-from hvdocker.inventory.inventory import Inventory
 from hvdocker.inventory.locate import Located
 from hvdocker.inventory.state_folder import forget, former_hosts, former_note, point_at
-from hvdocker.locks.owner import refuse_foreign_owner
-from hvdocker.observe.state import ClusterState, HostSeen
-from hvdocker.placement.host_plan import HostPlan
-from hvdocker.placement.link_speeds import read_link_speeds
-from hvdocker.placement.scope import explain_requested_scope, full_scope, is_complete, requested_scope
-from hvdocker.placement.slots import SlotRequest
-from hvdocker.placement.strategies import Explanation
-from hvdocker.plan.plan import Plan
 from hvdocker.transport.session import Session, connected
 
 if TYPE_CHECKING:
+    # At run time these are imported while the hosts are being connected to.
     from hvdocker.locks.held_locks import HeldLocks
+    from hvdocker.observe.state import ClusterState, HostSeen
+    from hvdocker.placement.host_plan import HostPlan
+    from hvdocker.placement.slots import SlotRequest
+    from hvdocker.placement.strategies import Explanation
+    from hvdocker.plan.plan import Plan
 
-Show = Callable[[Plan], None]
-Explain = Callable[[Explanation], None]
+Show = Callable[["Plan"], None]
+Explain = Callable[["Explanation"], None]
 
 # Values of --keep: when to keep what was created. "failed" keeps it if the run or its job failed. A failed `up`
 # removes what it created only with "never".
@@ -110,11 +101,14 @@ def up(
     if `options.request` is given. No lock is taken for a dry run or an empty plan. If the plan fails, the error is
     raised, and what this `up` created is removed unless `options.keep` says otherwise."""
     with connected(env, located, options.accept_new_host_keys, must_all=False) as session:
+        from hvdocker.cluster.look_and_plan import explain_placement, look_and_plan
+        from hvdocker.images.default_image import with_default_image
+
         located = with_default_image(located, session)
-        first = _observe_and_plan(env, located, session, options)
+        first = look_and_plan(env, located, session, options)
         report, state = first.report, first.state
         if options.is_dry_run or report.plan.is_empty:
-            _explain(env, located, options, state, tell)
+            explain_placement(env, located, options, state, tell)
             _show(env, report.plan, show)
             if not options.is_dry_run:
                 _point_at_cluster(env, located)
@@ -126,70 +120,13 @@ def up(
             # Hosts may have changed before we had the locks. If there was no wait, only what others can have
             # changed is observed again.
             known = None if held.has_waited or located.inventory.is_local else first
-            now = _observe_and_plan(env, located, session, options, known)
+            now = look_and_plan(env, located, session, options, known)
             report, state = now.report, now.state
-            _explain(env, located, options, state, tell)
+            explain_placement(env, located, options, state, tell)
             _show(env, report.plan, show)
             _point_at_cluster(env, located)
             _apply_or_roll_back(env, located, session, report.plan, state, held, options.keep)
             return report
-
-
-@dataclass(frozen=True)
-class _UpObservation:
-    """What was observed and planned. `report` has the plan, and `failed` the errors of the hosts that `up` proceeds
-    without, by host."""
-
-    report: UpReport
-    state: ClusterState
-    failed: Mapping[str, HvdockerError]
-
-
-def _observe_and_plan(
-    env: Env, located: Located, session: Session, options: UpOptions, known: _UpObservation | None = None
-) -> _UpObservation:
-    """Observe the hosts, choose the slots of the cluster, and plan.
-
-    `known` is an observation from just before the locks were taken. If it is given, only what other users may have
-    changed since is observed again. Raises HvdockerError if another process listens on the worker port, if hosts cannot
-    be used, or if the plan would change a cluster of another user (unless `options.is_forced`)."""
-    inventory, request = located.inventory, options.request
-    state, failed = _observe(env, inventory, session, options, known)
-    named = inventory.image if inventory.has_named_image else ""
-    inventory, state = with_forced_image(inventory, state)
-    if named and inventory.image != named and known is None:
-        kept = f"the cluster keeps {inventory.image}, which `up --image` gave it; the inventory names {named}"
-        env.listener(Event("note", f"{kept}: hvdocker up --image {named} replaces it"))
-    # Checked again even if `known` is given: the elastic job that can do without these hosts may have ended.
-    unreachable = unreachable_hosts(session.links, state, failed)
-    if request:
-        scope = requested_scope(inventory, state, request, read_link_speeds(located))
-    else:
-        scope = full_scope(inventory, state)
-    placed = places(inventory, state, scope)
-    plan = plan_up(inventory, state, placed, env.maker(), user_public_key(located), unreachable)
-    # After the plan, which raises problems of hosts: a machine that is named twice has its own worker on the port.
-    raise_all("the port is taken", port_errors(session.links, port_conflicts(state, placed), placed))
-    if not plan.is_empty:
-        refuse_foreign_owner(inventory, state, env.maker().owner, options.is_forced)
-    return _UpObservation(UpReport(plan, placed, tuple(failed.values())), state, failed)
-
-
-def _observe(
-    env: Env, inventory: Inventory, session: Session, options: UpOptions, known: _UpObservation | None
-) -> tuple[ClusterState, Mapping[str, HvdockerError]]:
-    """Return the observed state, and the errors of the hosts that could not be observed, by host.
-
-    `known` is an observation from just before the locks were taken, to be refreshed; None if there is none. With
-    `options.request` no errors are returned: hosts that cannot be used are left out, or HvdockerError is raised."""
-    from hvdocker.observe.hosts import partial_state, refresh_state
-
-    if known:
-        return refresh_state(inventory, session.links, known.state), known.failed
-    if options.request:
-        return _observe_usable_hosts(env, inventory, session, options), {}
-    state, unfit = partial_state(inventory, session.links)
-    return state, {**session.failed, **unfit}
 
 
 def _show(env: Env, plan: Plan, show: Show) -> None:
@@ -202,40 +139,6 @@ def _hosts_to_lock(state: ClusterState, request: SlotRequest | None) -> list[str
     """Return the hosts that `up` may change: all but those that the request excludes and that have no worker."""
     excluded = request.exclude if request else ()
     return [name for name in state.hosts if name not in excluded or name in state.workers()]
-
-
-def _explain(env: Env, located: Located, options: UpOptions, state: ClusterState, tell: Explain | None) -> None:
-    """Call `tell` with an explanation of the placement. Do nothing if `tell` or `options.request` is None.
-
-    If the cluster was already made for the same request, send a note instead, because nothing is placed."""
-    if tell is None or options.request is None:
-        return
-    found = explain_requested_scope(located.inventory, state, options.request, read_link_speeds(located))
-    if found:
-        tell(found)
-    else:
-        env.listener(Event("note", "the cluster of this request is there already, and stays where it is"))
-
-
-def _observe_usable_hosts(env: Env, inventory: Inventory, session: Session, options: UpOptions) -> ClusterState:
-    """Return the state of the hosts for a request for some slots, without hosts that cannot be used.
-
-    Raises HvdockerError if the request names a host that cannot be used, or if no host is left. Also raises it if some
-    hosts cannot be used and workers exist that are not known to be all of their cluster (`is_complete`), unless forced:
-    its other workers, and perhaps a running job, may be on these hosts."""
-    from hvdocker.observe.hosts import partial_state
-
-    state, unfit = partial_state(inventory, session.links)
-    failed = {**session.failed, **unfit}
-    request = options.request or SlotRequest()
-    named = {*request.include, *(share.host for share in request.exact)}
-    is_torn = bool(state.workers()) and not is_complete(inventory, state) and not options.is_forced
-    needed = [error for name, error in failed.items() if name in named or is_torn or not state.hosts]
-    raise_all("some hosts cannot be used", needed)
-    for name, error in failed.items():
-        if name not in request.exclude:
-            env.listener(Event("note", f"left out: {error.what}", name))
-    return state
 
 
 def _apply_or_roll_back(

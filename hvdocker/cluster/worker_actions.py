@@ -62,15 +62,18 @@ def _client_key(step: steps.MakeKeys, context: Context) -> key_pairs.SshKeyPair:
 
 
 def _make_folders(step: steps.MakeFolders, context: Context) -> None:
-    make_folders(context, step.host, step.root, step.paths, step.is_shared)
+    make_folders(context, step.host, step.root, step.paths, step.is_shared, step.members)
 
 
-def make_folders(context: Context, host: str, root: str, paths: tuple[str, ...], is_shared: bool) -> None:
+def make_folders(
+    context: Context, host: str, root: str, paths: tuple[str, ...], is_shared: bool, members: str = ""
+) -> None:
     """Create the folders `paths` in `root` on a host. With `is_shared` they are open to all users, otherwise private.
+    `members` is the line of the file `members` in `root`, which is written too; without it, no such file is written.
 
     If `root` is new, a function that removes it is recorded in the context, for the rollback of a plan that fails."""
     link = context.link(host)
-    result = link.run(host_folders.make_folders(root, paths, is_shared))
+    result = link.run(host_folders.make_folders(root, paths, is_shared, members))
     highest = host_folders.highest_new_folder(result.text)
     if highest:
         context.add_undo(host, f"folder {root}", partial(_remove_new_folders, link, root, highest))

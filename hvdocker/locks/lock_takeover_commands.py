@@ -31,7 +31,8 @@ from hvdocker.shell.command import Command, shell
 
 _COMMON = (
     r"""
-dir=$1; token=$2; mine=.try.$2.$$; parent=$(cd -P -- "${dir%/*}" && pwd -P) || exit 1
+dir=$1; token=$2; mine=.try.$2.$$
+cd -P -- "${dir%/*}" && parent=$PWD || exit 1
 tell() {
     # What somebody else wrote comes last: it cannot pass for a line of ours.
     echo "state $1"; echo "now ${now:-0}"; echo "reached ${SSH_CONNECTION:-}"
@@ -71,7 +72,8 @@ look() {
     done
     tell unusable "the time of $dir/$found cannot be read"
 }
-holds() { look; [ -n "$found" ] && [ "$end" = "$token" ]; }
+# Does not look for the age, which takes two processes.
+holds() { age=; follow; [ -n "$found" ] && [ "$end" = "$token" ]; }
 """
 )
 
@@ -85,7 +87,7 @@ refused() {
 }
 while [ $tries -lt 9 ]; do
     tries=$((tries + 1))
-    made=$( (umask 0 && mkdir -m 777 -- "$dir") 2>&1 )
+    umask 0; made=$(mkdir -m 777 -- "$dir" 2>&1); umask 022
     enter || { why=$made; stuck=1; continue; }
     if [ ! -w . ]; then
         look
@@ -94,10 +96,11 @@ while [ $tries -lt 9 ]; do
         tell unusable "you may not write there: $(ls -ld -- "$dir" 2>/dev/null)"
     fi
     stuck=
-    why=$( { umask 022; set -C
+    why=$( { set -C
         printf '{"token": "%s", "since": %s, %s\n' "$token" "$(date +%s)" "$rest" > "$mine"; } 2>&1 ) \
         && [ -s "$mine" ] || stuck=1
-    look
+    follow
+    [ -z "$found" ] || look
     if [ -n "$stuck" ]; then
         drop
         if [ -n "$found" ]; then
@@ -127,26 +130,32 @@ while [ $tries -lt 9 ]; do
     [ -z "$found" ] || stuck=
 done
 [ -n "$stuck" ] && refused
+[ -z "$found" ] || look
 [ -n "$found" ] && tell held
 tell unusable "${why:-it cannot be written}"
 """
 
 _BEAT = r"""
 if enter && holds; then touch -c -- "$found" && tell taken; fi
+[ -z "$found" ] || look
 [ -n "$found" ] && tell held
 tell free
 """
 
 _RELEASE = r"""
 enter || tell free
-none() { [ -n "$found" ] && tell held; tell free; }
+none() { look; [ -n "$found" ] && tell held; tell free; }
 holds || none
 (set -C; : > "next.$token") 2>/dev/null || none
-look
-if [ "$found" != "next.$token" ]; then rm -f -- "next.$token"; look; none; fi
-rm -f -- who.json
-for left in next.* .try.*; do [ "$left" = "next.$token" ] || rm -f -- "$left"; done
-rm -f -- "next.$token"
+follow
+if [ "$found" != "next.$token" ]; then rm -f -- "next.$token"; none; fi
+set --
+for left in next.* .try.*; do
+    if [ "$left" != "next.$token" ] && { [ -e "$left" ] || [ -L "$left" ]; }; then set -- "$@" "$left"; fi
+done
+# In this order: a link of the chain must not go before its beginning, and the last file keeps others from taking the
+# lock over until then.
+rm -f -- who.json "$@" "next.$token"
 cd -- "$parent" && rmdir -- "$dir" 2>/dev/null
 line=; age=
 tell free

@@ -73,20 +73,27 @@ def cluster_state(inventory: Inventory, hosts: Mapping[str, HostSeen], with_imag
 def refresh_state(inventory: Inventory, links: Mapping[str, HostLink], before: ClusterState) -> ClusterState:
     """Observe again what other users may have changed meanwhile: containers, the image and listening ports.
 
-    All other facts about a host are taken from `before`. `up` calls this if it got its locks without waiting, except
-    for a local cluster. Raises HvdockerError if a host does not answer."""
+    All other facts about a host are taken from `before`. The ports too, if the host's containers are the same: another
+    hvdocker process opens ports only with containers. Any other process may open a port at any time, also after this:
+    the wait for the worker's sshd finds that out. `up` calls this if it got its locks without waiting, except for a
+    local cluster. Raises HvdockerError if a host does not answer."""
 
     def look(name: str) -> HostSeen:
         link = links[name]
         with translating_errors(name, "looking at the host again"):
             own, others = see_own_and_other_containers(link.engine(), inventory.cluster)
             image = see_image(link.engine(), image_of_cluster(inventory, own))
-            ports = _listening_ports(link, inventory, own)
-        seen = before.hosts[name]
+            seen = before.hosts[name]
+            is_same = _running_ids(own, others) == _running_ids(seen.containers, seen.other_containers)
+            ports = seen.listening_ports if is_same else _listening_ports(link, inventory, own)
         return replace(seen, containers=own, other_containers=others, image=image, listening_ports=ports)
 
     found = for_each_host(before.hosts, look).or_raise("some hosts cannot be used")
     return replace(before, hosts=_in_inventory_order(inventory, found))
+
+
+def _running_ids(*groups: Iterable[ContainerSeen]) -> set[str]:
+    return {seen.id for group in groups for seen in group if seen.is_running}
 
 
 def refresh_containers(inventory: Inventory, links: Mapping[str, HostLink], before: ClusterState) -> ClusterState:
@@ -161,7 +168,7 @@ def _observe_host(inventory: Inventory, link: HostLink, with_gpus: bool = True) 
             engine=told.engine(answer),
             reached_at=reached_address(answer),
             addresses=tuple(dict.fromkeys(answer.all("address"))),
-            listening_ports=_listening_ports(link, inventory, told.containers),
+            listening_ports=_listening_ports(link, inventory, told.containers, answer),
             missing_paths=tuple(answer.all("missing")),
             unreadable_paths=tuple(answer.all("unreadable")),
             boot_id=answer.values.get("boot", ""),
@@ -182,17 +189,21 @@ def _with_gpus(seen: HostSeen, found: GpuAnswer) -> HostSeen:
     return replace(seen, gpus=found.gpus, gpu_error=found.error, gpu_notes=found.notes)
 
 
-def _listening_ports(link: HostLink, inventory: Inventory, seen: Iterable[ContainerSeen]) -> frozenset[int]:
+def _listening_ports(
+    link: HostLink, inventory: Inventory, seen: Iterable[ContainerSeen], probed: ProbeAnswer | None = None
+) -> frozenset[int]:
     """Return the TCP ports on which processes of the host listen. `seen` are the cluster's containers on the host.
 
     If the host's own worker runs on the cluster's port, no other process can hold that port. Then only that port is
-    returned, without asking the host."""
+    returned. Otherwise the host is asked, unless its answer to the probe (`probed`) has the ports."""
     for container in seen:
         port = container.labels.get(names.LABEL_PORT, "")
         is_own = container.role == names.ROLE_WORKER and container.host == link.name
         if is_own and container.is_running and port.isdigit() and port == str(inventory.port or port):
             return frozenset({int(port)})
-    return listening_ports(read_probe(link.run(listeners(), timeout_s=PROBE_TIMEOUT_S).text))
+    if probed is None or "ports" not in probed.values:
+        probed = read_probe(link.run(listeners(), timeout_s=PROBE_TIMEOUT_S).text)
+    return listening_ports(probed)
 
 
 def find_engine(link: HostLink) -> None:

@@ -11,7 +11,20 @@ from dataclasses import dataclass, field
 
 from hvdocker.shell.command import Command, shell
 
-_SCRIPT = r"""
+# Prints the listening TCP ports: `ss` asks the kernel for these alone. Without `ss` the kernel walks all connections,
+# which takes several times as long, and the ports are hexadecimal.
+_LISTENERS = r"""
+    set -f; some=
+    for word in $(ss -tn state listening 2>/dev/null); do
+        case $word in *:*) word=${word##*:};; *) continue;; esac
+        case $word in ''|*[!0-9]*) ;; *) some=1; echo "port $word";; esac
+    done
+    set +f
+    [ -n "$some" ] || sed -n 's/^ *[0-9]*: [0-9A-F]*:\([0-9A-F]*\) [0-9A-F]*:[0-9A-F]* 0A .*/listens \1/p' \
+        /proc/net/tcp /proc/net/tcp6 2>/dev/null
+"""
+_SCRIPT = (
+    r"""
 dir=$1; host=$2; shift 2
 id=$(id); me=${id%% *}; me=${me#*\(}; echo "user ${me%\)}"
 case $id in *"(docker)"*) echo "dockergroup yes";; esac
@@ -38,11 +51,17 @@ for tool in tar gzip sha256sum find xargs stat; do
     command -v $tool >/dev/null 2>&1 || echo "lacks $tool"
 done
 if command -v ip >/dev/null 2>&1; then
-    ip -o addr show 2>/dev/null | while read -r _ _ _ a _; do echo "address ${a%%/*}"; done
+    family=
+    for a in $(ip -o addr show 2>/dev/null); do
+        case $family in inet|inet6) echo "address ${a%%/*}";; esac
+        family=$a
+    done
 else
     for a in $(hostname -I 2>/dev/null); do echo "address $a"; done
 fi
-df -Pk "$home" 2>/dev/null | { read -r _; read -r _ _ _ left _ && echo "homefree $left"; }
+# The headline has seven words, the line of the file system its free space in the fourth.
+free() { [ $# -lt 11 ] || { shift 10; echo "homefree $1"; }; }
+free $(df -Pk "$home" 2>/dev/null)
 command -v nvidia-smi >/dev/null 2>&1 && echo "smi yes"
 nl='
 '
@@ -57,7 +76,13 @@ done
 # Clusters that an earlier version made have no folder per host.
 old=${home%/}/.hvdocker/$dir; dir=$old/$host
 [ ! -d "$dir/jobs" ] && [ -d "$old/jobs" ] && [ -d "$old/code" ] && dir=$old
-[ -d "$dir" ] && echo "clusterdir $dir"
+if [ -d "$dir" ]; then echo "clusterdir $dir"; else
+    # No worker of this cluster runs here, so the ports are needed.
+    echo "ports yes"
+"""
+    + _LISTENERS
+    + r"""
+fi
 [ -r "$dir/members" ] && read -r members < "$dir/members" && printf '%s\n' "members $members"
 for job in "$dir"/jobs/*/; do
     # A rank may name a folder as it likes: a line of its own would be a word of ours.
@@ -66,6 +91,7 @@ for job in "$dir"/jobs/*/; do
 done
 echo "done"
 """
+)
 
 
 def probe(cluster: str, host: str, paths: Iterable[str]) -> Command:
@@ -120,21 +146,15 @@ def reached_address(answer: ProbeAnswer) -> str:
 
 
 def listening_ports(answer: ProbeAnswer) -> frozenset[int]:
-    return frozenset(int(port, 16) for port in answer.all("listens") if port)
-
-
-# Not part of the probe, because it is slow: the kernel walks all connections to produce these tables.
-_LISTENERS_SCRIPT = r"""
-cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | while read -r _ local _ state _; do
-    [ "$state" = 0A ] && echo "listens ${local##*:}"
-done
-echo "done"
-"""
+    """Return the TCP ports on which processes listen, as the probe or `listeners` printed them. The probe prints them
+    only if the host has no folder of the cluster; it then also prints `ports`."""
+    hexadecimal = {int(port, 16) for port in answer.all("listens") if port}
+    return frozenset(hexadecimal.union(int(port) for port in answer.all("port") if port.isdecimal()))
 
 
 def listeners() -> Command:
-    """Return a command that prints the listening TCP ports in hexadecimal, for `listening_ports`."""
-    return shell(_LISTENERS_SCRIPT)
+    """Return a command that prints the listening TCP ports, for `listening_ports`."""
+    return shell(f'{_LISTENERS}echo "done"\n')
 
 
 _PORT_HOLDER_SCRIPT = r"""

@@ -154,7 +154,7 @@ def _pinned(member: ClusterMember, port: int) -> str:
 
 
 def _folders(writer: ScriptWriter, step: steps.MakeFolders, trust: Any) -> Iterator[str]:
-    yield writer.on(step.host, host_folders.make_folders(step.root, step.paths, step.is_shared))
+    yield writer.on(step.host, host_folders.make_folders(step.root, step.paths, step.is_shared, step.members))
 
 
 def _network(writer: ScriptWriter, step: steps.MakeNetwork, trust: Any) -> Iterator[str]:

@@ -56,18 +56,20 @@ _MOVE_ASIDE = (
 )
 
 
-def make_folders(root: str, paths: Iterable[str], is_shared: bool = False) -> Command:
+def make_folders(root: str, paths: Iterable[str], is_shared: bool = False, members: str = "") -> Command:
     """Return the command that creates the folders `paths` if they are missing, and makes them private to their owner.
     With `is_shared` it opens them to all, for a container whose user is not the SSH user. Other folders that it creates
     above them are private in either case. `root` is the folder that contains them all; it may be one of them. If `root`
-    did not exist before, the command prints a line for `highest_new_folder`."""
+    did not exist before, the command prints a line for `highest_new_folder`. `members` is the line of MEMBERS_FILE (the
+    list of the hosts that the worker trusts) in `root`, which is written too; without it, no such file is written."""
     script = (
         "umask 077; above=$1; new=; "
         'while [ -n "$above" ] && [ ! -e "$above" ]; do new=$above; above=${above%/*}; done; '
         f'[ -z "$new" ] || printf \'%s\\n\' "{_NEW_FOLDER}$new"; '
-        'mode=$2; shift 2; mkdir -p -- "$@" && chmod -- "$mode" "$@"'
+        f'root=$1; mode=$2; members=$3; shift 3; mkdir -p -- "$@" && chmod -- "$mode" "$@" || exit 1; '
+        f'[ -z "$members" ] || printf \'%s\\n\' "$members" > "$root/{MEMBERS_FILE}"'
     )
-    return shell(script, root, "777" if is_shared else "700", *paths)
+    return shell(script, root, "777" if is_shared else "700", members, *paths)
 
 
 # Lets the SSH user use its own files and folders below the given paths: a job may have closed them. The first

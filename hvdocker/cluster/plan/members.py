@@ -36,14 +36,19 @@ def is_outdated(members: Sequence[ClusterMember], placed: Mapping[str, HostPlan]
 
     `placed` has the host plans, with the members files that were observed. A host without the file, from an earlier
     version of hvdocker, does not count as outdated."""
-    return any(placed[name].seen.members_line not in ("", _members_line(members)) for name in kept)
+    return any(placed[name].seen.members_line not in ("", members_line(members)) for name in kept)
 
 
-def steps_to_write_members(members: Sequence[ClusterMember], placed: Mapping[str, HostPlan]) -> list[WriteMembers]:
-    return [WriteMembers(place.name, place.folder, _members_line(members)) for place in placed.values()]
+def steps_to_write_members(
+    members: Sequence[ClusterMember], placed: Mapping[str, HostPlan], new: Collection[str]
+) -> list[WriteMembers]:
+    """Return the steps that write the members file on the hosts in `placed` but not on `new` ones, which have no worker
+    yet: there the file is written with the folders."""
+    line = members_line(members)
+    return [WriteMembers(name, place.folder, line) for name, place in placed.items() if name not in new]
 
 
-def _members_line(members: Sequence[ClusterMember]) -> str:
+def members_line(members: Sequence[ClusterMember]) -> str:
     """Return the content of the members file: `name=address` of each member, separated by blanks."""
     return " ".join(f"{member.name}={member.address}" for member in members)
 

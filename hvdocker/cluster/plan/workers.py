@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -11,7 +11,13 @@ from hvdocker.cluster.containers.roles import worker_spec
 from hvdocker.cluster.containers.ssh_files import ClusterMember
 from hvdocker.cluster.plan.addresses import local_subnet
 from hvdocker.cluster.plan.join import Join, steps_to_join, steps_to_update_masters
-from hvdocker.cluster.plan.members import NONE_UNREACHABLE, all_members, is_outdated, steps_to_write_members
+from hvdocker.cluster.plan.members import (
+    NONE_UNREACHABLE,
+    all_members,
+    is_outdated,
+    members_line,
+    steps_to_write_members,
+)
 from hvdocker.cluster.steps import (
     AwaitSshd,
     CheckMesh,
@@ -63,6 +69,7 @@ def worker_stages(
     what an interrupted `up` left."""
     workers = {name: worker for name, worker in state.workers().items() if name in placed}
     fresh = [name for name in placed if name in reasons]
+    new = [name for name in fresh if name not in workers]
     # Only living workers are refused. A running job cannot use a worker that died or was never started, so such a
     # worker is replaced.
     refuse_to_hurt_jobs(state, [name for name in fresh if name in workers and workers[name].is_living])
@@ -86,13 +93,15 @@ def worker_stages(
     started = [StartContainer(name, placed[name].worker_name) for name in touched]
     awaited = [AwaitSshd(n, placed[n].worker_name, placed[n].address, placed[n].port) for n in touched]
     return [
-        Stage("files", tuple(_steps_to_prepare(inventory, state, placed, specs, fresh, trust)) if is_told else ()),
+        Stage("files", tuple(_steps_to_prepare(inventory, state, fresh, trust)) if is_told else ()),
+        Stage("files", tuple(_steps_to_make_folders(placed, specs, fresh, new, trust))),
         Stage("containers", tuple(removals)),
-        # Hosts wait for each other in two places: all keys exist before the first worker is created, and all
-        # existing workers are updated before a new worker starts. Otherwise no host waits for another.
-        Stage("containers", tuple(created), follows_on=bool(removals)),
+        # Hosts wait for each other in three places: all keys exist before the first worker is created, all folders
+        # before the first worker is removed, and all existing workers are updated before a new worker starts.
+        # Otherwise no host waits for another.
+        Stage("containers", tuple(created), follows_on=True),
         Stage("containers", tuple(refreshed)),
-        Stage("containers", tuple(steps_to_write_members(members, placed)) if is_told else (), follows_on=True),
+        Stage("containers", tuple(steps_to_write_members(members, placed, new)) if is_told else (), follows_on=True),
         # A new host joins the job, and the master's files name it, before its worker is started. So a worker that
         # runs has joined, even if this run is interrupted, and a worker that was never started is replaced by the
         # next `up`. The other order could leave a running worker that holds slots and that the master does not
@@ -143,27 +152,33 @@ def _trust(
     )
 
 
-def _steps_to_prepare(
-    inventory: Inventory,
-    state: ClusterState,
-    placed: Mapping[str, HostPlan],
-    specs: Mapping[str, ContainerSpec],
-    fresh: list[str],
-    trust: Trust,
-) -> list[Step]:
-    """Return the steps that come before the first container: keys, the network of a local cluster, and folders.
-
-    `fresh` are the hosts that get a new worker. Only these get folders. `specs` has their worker specifications and
-    `placed` all host plans, both by host. `trust` says which keys are generated and from where the others are read."""
+def _steps_to_prepare(inventory: Inventory, state: ClusterState, fresh: list[str], trust: Trust) -> list[Step]:
+    """Return the steps on the controller that come before the first container: keys, and the network of a local
+    cluster. `fresh` are the hosts that get a new worker. `trust` says which keys are generated and from where the
+    others are read."""
     steps: list[Step] = [MakeKeys(CONTROLLER, trust)]
     if fresh and inventory.is_local and not state.network.own_subnet:
         network = names.network_name(inventory.cluster)
         steps.append(MakeNetwork(CONTROLLER, network, local_subnet(state), inventory.cluster))
+    return steps
+
+
+def _steps_to_make_folders(
+    placed: Mapping[str, HostPlan],
+    specs: Mapping[str, ContainerSpec],
+    fresh: list[str],
+    new: list[str],
+    trust: Trust,
+) -> Iterator[MakeFolders]:
+    """Yield the steps that make the folders of the `fresh` hosts, which get a new worker. Those of them that have no
+    worker yet (`new`) get the members file with the folders: a worker that is to be replaced must not run beside a
+    file that names members which it was not told. `specs` has the worker specifications and `placed` all host plans,
+    both by host."""
     for name in fresh:
         place = placed[name]
         paths = (f"{place.folder}/code", f"{place.folder}/jobs", *_run_mark_folders(place.folder, specs[name]))
-        steps.append(MakeFolders(name, place.folder, paths, place.needs_open_folders))
-    return steps
+        members = members_line(trust.members) if name in new else ""
+        yield MakeFolders(name, place.folder, paths, place.needs_open_folders, members)
 
 
 def _run_mark_folders(folder: str, spec: ContainerSpec) -> list[str]:

@@ -1,13 +1,16 @@
-"""Counts what a Python process sends: SSH connections, SSH channels and HTTP requests.
+"""Counts what a Python process sends: SSH connections, SSH channels, HTTP requests, and bytes over SSH.
 
 Python imports this module at its start if this folder is on PYTHONPATH. If the variable WIRE_EVENTS names a file, every
-event appends a line to it: the address of the server, what in hvdocker asked for it, and the event. The modules that
-send are changed when the process imports them, not before, because hvdocker imports them late."""
+event appends a line to it: the address of the server, what in hvdocker asked for it, and the event. At its end the
+process appends one line per server with the number of bytes. The modules that send are changed when the process imports
+them, not before, because hvdocker imports them late."""
 
+import atexit
 import importlib.util
 import os
 import sys
 import threading
+from collections import Counter
 from collections.abc import Callable, Sequence
 from importlib.machinery import ModuleSpec
 from types import ModuleType
@@ -21,11 +24,18 @@ CARRIERS = ("hvdocker.transport.", "hvdocker.engine.", "hvdocker.shell.")
 
 
 def record_event(sock: Any, event: str, asker: str = "") -> None:
-    if threading.current_thread().name in PERIODIC_THREADS:
-        return
+    if threading.current_thread().name not in PERIODIC_THREADS:
+        append_line(address_of(sock), asker or asker_of_call(), event)
+
+
+def address_of(sock: Any) -> str:
     peer = sock.getpeername()
     # The engine of this machine is reached by a Unix socket, whose peer is a path.
-    line = "\t".join((peer[0] if isinstance(peer, tuple) else "controller", asker or asker_of_call(), event))
+    return str(peer[0]) if isinstance(peer, tuple) else "controller"
+
+
+def append_line(*fields: str) -> None:
+    line = "\t".join(fields)
     file = os.open(os.environ["WIRE_EVENTS"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     os.write(file, f"{line}\n".encode())  # one call: lines of several threads are not mixed
     os.close(file)
@@ -63,6 +73,21 @@ def count_ssh(module: Any) -> None:  # Any: paramiko.transport
         send_message(self, message)
 
     transport.start_client, transport._send_user_message = start_and_count, send_and_count
+
+
+def count_bytes(module: Any) -> None:  # Any: paramiko.packet
+    packetizer = module.Packetizer
+    write_all = packetizer.write_all
+    sent: Counter[str] = Counter()
+    changing = threading.Lock()
+
+    def write_and_count(self: Any, out: bytes) -> None:
+        write_all(self, out)
+        with changing:
+            sent[address_of(self._Packetizer__socket)] += len(out)
+
+    packetizer.write_all = write_and_count
+    atexit.register(lambda: [append_line(address, "bytes", str(count)) for address, count in sent.items()])
 
 
 def count_http(module: Any) -> None:  # Any: http.client
@@ -103,7 +128,11 @@ class ChangeOnImport:
         return spec
 
 
-CHANGES: dict[str, Callable[[Any], None]] = {"paramiko.transport": count_ssh, "http.client": count_http}
+CHANGES: dict[str, Callable[[Any], None]] = {
+    "paramiko.transport": count_ssh,
+    "paramiko.packet": count_bytes,
+    "http.client": count_http,
+}
 
 if "WIRE_EVENTS" in os.environ:
     for imported in CHANGES.keys() & sys.modules.keys():  # by the environment's .pth files

@@ -287,28 +287,33 @@ def test_taking_and_giving_back_in_turns_never_lets_two_in(lock: Lock, parent: P
     assert wrong == [] and list(parent.iterdir()) == []
 
 
-def test_a_holder_that_comes_back_too_late_removes_nothing_of_its_successor(
-    lock: Lock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_holder_that_comes_back_too_late_removes_nothing_of_its_successor(lock: Lock) -> None:
     """Ada gives her lock back; between her look at it and what she does, Bob takes it over for stale."""
-    if lock._shell.endswith("busybox"):
-        return  # its own `stat` is the shell's: nobody can come in between
     lock.take(ADA)
-    take = take_lock(BOB, str(lock.folder)).line()
-    shim, real = tmp_path / "bin" / "stat", shutil.which("stat")
-    shim.parent.mkdir()
-    shim.write_text(
-        f"#!/bin/sh\nPATH={shlex.quote(os.environ['PATH'])}\n"
-        f"if mkdir {shlex.quote(str(tmp_path / 'once'))} 2>/dev/null; then\n"
-        f"    touch -d '2 minutes ago' {shlex.quote(str(lock.folder / 'who.json'))}\n"
-        f"    {take} >/dev/null\nfi\n"
-        f'exec {real} "$@"\n'
-    )
-    shim.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{shim.parent}:{os.environ['PATH']}")
-    answer = lock.release(ADA)
+    who = shlex.quote(str(lock.folder / "who.json"))
+    bob = f"touch -d '2 minutes ago' {who}; {take_lock(BOB, str(lock.folder)).line()} >/dev/null"
+    shell, option, script, *words = release_lock(ADA.token, str(lock.folder)).argv
+    looked = "\nholds || none\n"
+    assert script.count(looked) == 1
+    answer = lock.run(Command((shell, option, script.replace(looked, f"{looked}{bob}\n"), *words)))
     assert answer.state == "held" and answer.holder and answer.holder.who == "bob@desk"
     assert lock.beat(BOB).is_taken and lock.names() == ["who.json"]
+
+
+def test_the_beginning_of_the_chain_goes_first(lock: Lock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ada took over a stale lock and died before she replaced who.json. If next.bbbb went before who.json, the lock
+    would be stale again for a moment: another client could take it, and the release would remove that client's file."""
+    if lock._shell.endswith("busybox"):
+        return  # its own `rm` is the shell's
+    lock.take(BOB)
+    (lock.folder / "next.bbbb").write_text('{"token": "aaaa", "since": 1}\n')
+    shim, real = tmp_path / "bin" / "rm", shutil.which("rm")
+    shim.parent.mkdir()
+    shim.write_text(f'#!/bin/sh\necho "$@" >> {shlex.quote(str(tmp_path / "removed"))}\nexec {real} "$@"\n')
+    shim.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{shim.parent}:{os.environ['PATH']}")
+    assert lock.release(ADA).state == "free" and not lock.folder.exists()
+    assert (tmp_path / "removed").read_text() == "-f -- who.json next.bbbb next.aaaa\n"
 
 
 def test_nothing_in_a_record_reaches_a_terminal() -> None:

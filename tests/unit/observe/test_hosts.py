@@ -1,3 +1,5 @@
+from dataclasses import dataclass
+
 import docker.errors
 import pytest
 
@@ -140,15 +142,18 @@ def test_who_listens_is_asked_only_where_it_matters(
     assert len(link.ran) == commands
 
 
+@dataclass
 class OwnEngine:
-    """Has one container of the cluster and one of another, and no image."""
+    """Has one container of the cluster and one of another, whose state is `state`, and no image."""
+
+    state: str
 
     def containers(self, all: bool, filters: object) -> list[dict[str, object]]:
         labels = {"hvdocker.role": "worker", "hvdocker.host": "a", "hvdocker.port": "12345"}
         one = {"State": "exited", "ImageID": "sha256:i", "Created": 7}
         return [
             {**one, "Id": "new", "Labels": labels | {"hvdocker.cluster": "lab"}},
-            {**one, "Id": "kims", "Labels": labels | {"hvdocker.cluster": "kims"}},
+            {**one, "Id": "kims", "Labels": labels | {"hvdocker.cluster": "kims"}, "State": self.state},
         ]
 
     def inspect_image(self, reference: str) -> object:
@@ -156,16 +161,33 @@ class OwnEngine:
 
 
 class EngineLink(FakeLink):
+    state = "exited"
+
     def engine(self) -> OwnEngine:  # type: ignore[override]  # another stand-in
-        return OwnEngine()
+        return OwnEngine(self.state)
 
 
-def test_looking_again_sees_what_others_changed_and_asks_for_nothing_else() -> None:
-    before = state_of(host_seen("a", home="/home/kim"))
-    link = EngineLink("a", lambda command, stdin: (0, b"listens 3039\nlistens 16\ndone\n", b""))
+@pytest.mark.parametrize(
+    ("state", "ports", "commands"),
+    [("exited", {7}, 0), ("running", {12345, 22}, 1)],
+    ids=["nothing runs that did not", "a worker of others"],
+)
+def test_looking_again_sees_what_others_changed_and_asks_for_nothing_else(
+    state: str, ports: set[int], commands: int
+) -> None:
+    before = state_of(host_seen("a", home="/home/kim", listening_ports=frozenset({7})))
+    link = EngineLink("a", lambda command, stdin: (0, LISTENS.encode(), b""))
+    link.state = state
     after = refresh_state(LAB, {"a": link}, before)
     seen = after.hosts["a"]
     assert [container.id for container in seen.containers] == ["new"] and seen.image is None
     assert [container.id for container in seen.other_containers] == ["kims"]
-    assert (seen.listening_ports, seen.home) == (frozenset({12345, 22}), "/home/kim")
+    assert (seen.listening_ports, seen.home) == (ports, "/home/kim")
+    assert len(link.ran) == commands
+
+
+def test_the_ports_in_the_answer_to_the_probe_are_not_asked_for_again() -> None:
+    link = FakeLink("a", lambda command, stdin: (0, LISTENS.encode(), b""))
+    assert _listening_ports(link, LAB, [], read_probe("ports yes\nport 22\ndone\n")) == {22}
+    assert _listening_ports(link, LAB, [], read_probe("clusterdir /h\ndone\n")) == {22, 12345}
     assert len(link.ran) == 1

@@ -1,4 +1,5 @@
 import shutil
+import socket
 import subprocess
 from pathlib import Path
 
@@ -6,6 +7,7 @@ import pytest
 
 from hvdocker.observe.probe import (
     docker_arch,
+    listeners,
     listening_ports,
     port_holder,
     probe,
@@ -80,7 +82,7 @@ def test_the_address_by_which_the_host_was_reached(reached: str, address: str) -
 
 
 def test_a_nonsense_port_does_not_break_the_probe() -> None:
-    assert listening_ports(read_probe("listens 0050\nlistens \n")) == {80}
+    assert listening_ports(read_probe("listens 0050\nlistens \nport 81\nport x\n")) == {80, 81}
 
 
 @pytest.mark.parametrize(
@@ -155,6 +157,30 @@ def test_the_script_where_the_cluster_never_was(tmp_path: Path) -> None:
     assert answer.is_complete
     assert "clusterdir" not in answer.values
     assert answer.all("job") == [] and answer.all("missing") == []
+
+
+@pytest.mark.parametrize("tools", [("ss", "ip"), ("sed",)], ids=["ss", "no ss"])
+def test_the_ports_on_which_processes_listen(tmp_path: Path, tools: tuple[str, ...]) -> None:
+    for tool in ("sh", "id", *tools):
+        real = shutil.which(tool)
+        if real is None:
+            return  # not installed here
+        (tmp_path / tool).symlink_to(real)
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_server(("127.0.0.1", 0)) as other:
+        opened = {server.getsockname()[1], other.getsockname()[1]}
+        with socket.create_connection(server.getsockname()) as client:
+            own = client.getsockname()[1]
+            found = [
+                listening_ports(read_probe(run_here(words.argv, tmp_path, str(tmp_path))))
+                for words in (probe("lab", "a", []), listeners())
+            ]
+    assert [opened <= ports and own not in ports for ports in found] == [True, True]
+
+
+def test_a_host_with_a_folder_of_the_cluster_is_not_asked_for_its_ports(tmp_path: Path) -> None:
+    (tmp_path / ".hvdocker" / "lab" / "a" / "jobs").mkdir(parents=True)
+    answer = read_probe(run_here(probe("lab", "a", []).argv, tmp_path))
+    assert "ports" not in answer.values and listening_ports(answer) == frozenset()
 
 
 def test_nobody_holds_a_port_that_nobody_listens_on() -> None:

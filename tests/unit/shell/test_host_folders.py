@@ -29,6 +29,12 @@ def test_private_folders_are_their_owners_only(tmp_path: Path) -> None:
     assert mode(root) == mode(root.parent) == 0o700
 
 
+def test_the_members_are_written_with_the_folders(tmp_path: Path) -> None:
+    root = tmp_path / ".hvdocker" / "lab"
+    assert run(host_folders.make_folders(str(root), [f"{root}/code"], members="a=10.0.0.11 b=fd00::1")).returncode == 0
+    assert (root / "members").read_text() == "a=10.0.0.11 b=fd00::1\n" and mode(root / "members") == 0o600
+
+
 def test_shared_folders_are_open_below_a_private_one(tmp_path: Path) -> None:
     root = tmp_path / ".hvdocker" / "lab"
     assert run(host_folders.make_folders(str(root), [f"{root}/code", f"{root}/jobs"], is_shared=True)).returncode == 0

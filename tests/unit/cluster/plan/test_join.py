@@ -53,9 +53,8 @@ LAB = inventory("hosts: [a, b, {host: c, slots: 3}]\nport: 12345\nimage: doc-hvd
 PAIR = inventory("hosts: [a, b]\nport: 12345\nimage: doc-hvd:cpu\n")
 WORKER, MASTER, JOB = "hvdocker-lab-worker", "hvdocker-lab-train-abcd", "train-abcd"
 MEMBERS = tuple(ClusterMember(name, f"10.0.0.1{n}", "hvd") for n, name in enumerate("abc", start=1))
-TOLD = tuple(
-    WriteMembers(name, f"/home/{name}/.hvdocker/lab/{name}", "a=10.0.0.11 b=10.0.0.12 c=10.0.0.13") for name in "abc"
-)
+ALL = "a=10.0.0.11 b=10.0.0.12 c=10.0.0.13"
+TOLD = tuple(WriteMembers(name, f"/home/{name}/.hvdocker/lab/{name}", ALL) for name in "ab")
 A, B = JobHost("a", "10.0.0.11", 1), JobHost("b", "10.0.0.12", 1)
 REFRESHED = (RefreshTrust("a", WORKER, 1000, 1001), RefreshTrust("b", WORKER, 1000, 1001))
 
@@ -116,11 +115,9 @@ def test_a_new_host_joins_an_elastic_job_before_its_worker_starts() -> None:
     told = {**spec.labels, "hvdocker.joined": JOB, "hvdocker.share": "2"}
     root = "/home/c/.hvdocker/lab/c"
     assert up(LAB, state) == Plan("up", "lab", (
-        Stage("files", (
-            MakeKeys(CONTROLLER, trust("ab", "c")),
-            MakeFolders("c", root, (f"{root}/code", f"{root}/jobs")),
-        )),
-        Stage("containers", (CreateWorker("c", replace(spec, labels=told), "10.0.0.13", 12345),)),
+        Stage("files", (MakeKeys(CONTROLLER, trust("ab", "c")),)),
+        Stage("files", (MakeFolders("c", root, (f"{root}/code", f"{root}/jobs"), members=ALL),)),
+        Stage("containers", (CreateWorker("c", replace(spec, labels=told), "10.0.0.13", 12345),), follows_on=True),
         Stage("containers", REFRESHED),
         Stage("containers", TOLD, follows_on=True),
         Stage("join", (join_of("c", 2),), follows_on=True),
@@ -153,13 +150,11 @@ def test_a_new_host_joins_in_place_of_one_that_is_dead() -> None:
     told = {**spec.labels, "hvdocker.joined": JOB, "hvdocker.share": "1"}
     root = "/home/c/.hvdocker/lab/c"
     assert up(LAB, state, DEAD) == Plan("up", "lab", (
-        Stage("files", (
-            MakeKeys(CONTROLLER, trust("ab", "c")),
-            MakeFolders("c", root, (f"{root}/code", f"{root}/jobs")),
-        )),
-        Stage("containers", (CreateWorker("c", replace(spec, labels=told), "10.0.0.13", 12345),)),
+        Stage("files", (MakeKeys(CONTROLLER, trust("ab", "c")),)),
+        Stage("files", (MakeFolders("c", root, (f"{root}/code", f"{root}/jobs"), members=ALL),)),
+        Stage("containers", (CreateWorker("c", replace(spec, labels=told), "10.0.0.13", 12345),), follows_on=True),
         Stage("containers", REFRESHED[:1]),
-        Stage("containers", (TOLD[0], TOLD[2]), follows_on=True),
+        Stage("containers", TOLD[:1], follows_on=True),
         Stage("join", (join_of("c", 1),), follows_on=True),
         Stage("join", (UpdateMaster("a", MASTER, 1000, 1001, (A, JobHost("c", "10.0.0.13", 1), B)),)),
         Stage("containers", (StartContainer("c", WORKER),)),
@@ -182,7 +177,7 @@ def test_a_host_that_lost_its_worker_gets_what_lay_in_it_and_the_master_its_key(
     job = elastic(secrets="TOKEN,CERT")
     state = state_of(running(host_with_worker(LAB, "a"), job), host_seen("b"), host_with_worker(LAB, "c"))
     plan = up(LAB, state)
-    assert plan.stages[4:6] == (
+    assert plan.stages[5:7] == (
         Stage("join", (join_of("b", 1, secrets=("TOKEN", "CERT"), is_new=False),), follows_on=True),
         Stage("join", (UpdateMaster("a", MASTER, 1000, 1001, (A, B)),)),
     )

@@ -59,24 +59,21 @@ def spec(wanted: Inventory, state: ClusterState, name: str):
     return worker_spec(wanted, host_plans(wanted, state)[name], MAKER)
 
 
-def folders(name: str) -> MakeFolders:
+def folders(name: str, members: str = "") -> MakeFolders:
+    """Only a host without a worker gets the members with its folders."""
     root = f"/home/{name}/.hvdocker/lab/{name}"
-    return MakeFolders(name, root, (f"{root}/code", f"{root}/jobs"))
+    return MakeFolders(name, root, (f"{root}/code", f"{root}/jobs"), members=members)
 
 
 def test_on_hosts_with_nothing_but_the_image() -> None:
     state = state_of(host_seen("a"), host_seen("b"))
     assert up(LAB, state) == Plan("up", "lab", (
-        Stage("files", (
-            MakeKeys(CONTROLLER, Trust("lab", 12345, MEMBERS, new_host_keys=("a", "b"))),
-            folders("a"),
-            folders("b"),
-        )),
+        Stage("files", (MakeKeys(CONTROLLER, Trust("lab", 12345, MEMBERS, new_host_keys=("a", "b"))),)),
+        Stage("files", (folders("a", BOTH), folders("b", BOTH))),
         Stage("containers", (
             CreateWorker("a", spec(LAB, state, "a"), "10.0.0.11", 12345),
             CreateWorker("b", spec(LAB, state, "b"), "10.0.0.12", 12345),
-        )),
-        Stage("containers", TOLD, follows_on=True),
+        ), follows_on=True),
         Stage("containers", (StartContainer("a", WORKER), StartContainer("b", WORKER)), follows_on=True),
         Stage("sshd", (
             AwaitSshd("a", WORKER, "10.0.0.11", 12345),
@@ -101,11 +98,8 @@ def test_another_owner_with_another_version_has_nothing_to_do_either() -> None:
 def all_replaced(verb: str, wanted: Inventory, state: ClusterState, reason: str) -> Plan:
     """Both workers are replaced, and so all keys."""
     return Plan(verb, "lab", (
-        Stage("files", (
-            MakeKeys(CONTROLLER, Trust("lab", 12345, MEMBERS, new_host_keys=("a", "b"))),
-            folders("a"),
-            folders("b"),
-        )),
+        Stage("files", (MakeKeys(CONTROLLER, Trust("lab", 12345, MEMBERS, new_host_keys=("a", "b"))),)),
+        Stage("files", (folders("a"), folders("b"))),
         Stage("containers", (
             RemoveContainer("a", WORKER, "id-a", reason),
             RemoveContainer("b", WORKER, "id-b", reason),
@@ -142,10 +136,11 @@ def test_a_missing_worker_joins_and_the_others_learn_of_it() -> None:
         new_host_keys=("a",),
     )
     assert up(LAB, state) == Plan("up", "lab", (
-        Stage("files", (MakeKeys(CONTROLLER, trust), folders("a"))),
-        Stage("containers", (CreateWorker("a", spec(LAB, state, "a"), "10.0.0.11", 12345),)),
+        Stage("files", (MakeKeys(CONTROLLER, trust),)),
+        Stage("files", (folders("a", BOTH),)),
+        Stage("containers", (CreateWorker("a", spec(LAB, state, "a"), "10.0.0.11", 12345),), follows_on=True),
         Stage("containers", (RefreshTrust("b", WORKER, 1000, 1001),)),
-        Stage("containers", TOLD, follows_on=True),
+        Stage("containers", TOLD[1:], follows_on=True),
         Stage("containers", (StartContainer("a", WORKER),)),
         Stage("sshd", (AwaitSshd("a", WORKER, "10.0.0.11", 12345),), follows_on=True),
         Stage("mesh", (CheckMesh("a", WORKER, ("a", "b")),)),
@@ -351,16 +346,19 @@ def test_a_local_cluster_gets_a_network_and_shares_one_engine() -> None:
     taken = NetworkSeen(None, ("198.18.200.0/24", "172.17.0.0/16", "fd00::/64"))
     state = state_of(host_seen("w1", image=None), host_seen("w2", image=None), network=taken, controller_engine=ENGINE)
     members = (ClusterMember("w1", "198.18.201.11", "hvd"), ClusterMember("w2", "198.18.201.12", "hvd"))
+    line = "w1=198.18.201.11 w2=198.18.201.12"
     plan = up(local, state)
-    assert plan.stages[:2] == (
+    assert plan.stages[:3] == (
         Stage("image", (BuildImage(CONTROLLER, "doc-hvd:cpu"),)),
         Stage("files", (
             MakeKeys(CONTROLLER, Trust("lab", 12345, members, new_host_keys=("w1", "w2"))),
             MakeNetwork(CONTROLLER, "hvdocker-lab", "198.18.201.0/24", "lab"),
+        )),
+        Stage("files", (
             MakeFolders("w1", "/home/w1/.hvdocker/lab/w1",
-                        ("/home/w1/.hvdocker/lab/w1/code", "/home/w1/.hvdocker/lab/w1/jobs")),
+                        ("/home/w1/.hvdocker/lab/w1/code", "/home/w1/.hvdocker/lab/w1/jobs"), members=line),
             MakeFolders("w2", "/home/w2/.hvdocker/lab/w2",
-                        ("/home/w2/.hvdocker/lab/w2/code", "/home/w2/.hvdocker/lab/w2/jobs")),
+                        ("/home/w2/.hvdocker/lab/w2/code", "/home/w2/.hvdocker/lab/w2/jobs"), members=line),
         )),
     )  # fmt: skip
     assert [step.spec.name for step in plan.steps if isinstance(step, CreateWorker)] == [
