@@ -35,6 +35,9 @@ def init(
 ) -> None:
     """Write a commented inventory, with hosts from ~/.ssh/config.
 
+      hvdocker init
+      hvdocker init --hosts gpu-a,ubuntu@10.0.0.12
+
     On a terminal it shows the hosts and asks which. What ~/.ssh/config says
     of them is not repeated in the file: hvdocker reads it itself. Then the
     hosts are looked at, and the exit code is the doctor's.
