@@ -75,16 +75,13 @@ def choice(*words: str) -> Completer:
 
 
 def inventory_files(incomplete: str) -> list[str]:
-    """Return YAML files, and folders that may have some, whose path begins with `incomplete`."""
+    """Return the YAML files whose path begins with `incomplete`. If there are none, the shell offers files itself."""
     folder, slash, start = incomplete.rpartition("/")
     try:
         entries = sorted(Path(f"{folder}{slash}" or ".").expanduser().iterdir())
     except (OSError, RuntimeError):
         return []
-    found = [path for path in entries if path.name.startswith(start) and (start or not path.name.startswith("."))]
-    return [f"{folder}{slash}{path.name}" for path in found if path.suffix in _YAML] + [
-        f"{folder}{slash}{path.name}/" for path in found if path.is_dir() and start
-    ]
+    return [f"{folder}{slash}{path.name}" for path in entries if path.suffix in _YAML and path.name.startswith(start)]
 
 
 def completion_item(word: str) -> Any:
@@ -114,7 +111,8 @@ def _locate(ctx: typer.Context) -> Located | None:
     from hvdocker.errors import HvdockerError
     from hvdocker.inventory.locate import locate_past
 
+    named = ctx.params.get("inventory")
     try:
-        return locate_past(Env(), ctx.params.get("inventory"))
+        return locate_past(Env(), Path(named) if named else None)
     except (HvdockerError, OSError):
         return None

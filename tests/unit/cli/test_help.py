@@ -71,7 +71,7 @@ for line in json.load(sys.stdin):
 def in_a_fresh_interpreter(
     *lines: tuple[str, ...], environment: Mapping[str, str] = os.environ
 ) -> list[tuple[int, str, str, list[str]]]:
-    environment = {**environment, "COLUMNS": "80", "NO_COLOR": "1"}
+    environment = {**environment, "COLUMNS": "80", "NO_COLOR": "1", "PYTHONPATH": str(README.parent)}
     done = subprocess.run(
         [sys.executable, "-c", RUNNER],
         input=json.dumps(lines),
