@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from hvdocker.cli.completion import complete_jobs
+from hvdocker.cli.completers import complete_jobs
 from hvdocker.cli.flags.verb import ClusterFlag, InventoryFlag, JsonFlag, refuse_rest
 from hvdocker.cli.verb_setup import env_and_progress
 

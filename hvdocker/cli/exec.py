@@ -7,7 +7,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from hvdocker.cli.completion import complete_hosts
+from hvdocker.cli.completers import complete_hosts
 from hvdocker.cli.flags.verb import ClusterFlag, ForceFlag, InventoryFlag
 from hvdocker.cli.verb_setup import env_and_progress
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Optional
 
 import typer
 
-from hvdocker.cli.completion import complete_help
+from hvdocker.cli.completers import complete_help
 
 
 def show_help(

@@ -8,7 +8,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from hvdocker.cli.completion import complete_hosts, complete_images
+from hvdocker.cli.completers import complete_hosts, complete_images
 from hvdocker.cli.flags.verb import (
     AcceptFlag,
     DryRunFlag,

@@ -6,7 +6,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from hvdocker.cli.completion import complete_hosts
+from hvdocker.cli.completers import complete_hosts
 from hvdocker.cli.flags.verb import InventoryFlag, JsonFlag, YesFlag, refuse_rest
 from hvdocker.cli.verb_command import GroupCommand, VerbCommand
 from hvdocker.cli.verb_setup import env_and_progress

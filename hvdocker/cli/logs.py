@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from hvdocker.cli.completion import complete_hosts
+from hvdocker.cli.completers import complete_hosts
 from hvdocker.cli.flags.job import JobArgument
 from hvdocker.cli.flags.verb import ClusterFlag, InventoryFlag, refuse_rest
 from hvdocker.cli.verb_setup import env_and_progress

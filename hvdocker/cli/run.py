@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn, Optional
 
 import typer
 
-from hvdocker.cli.completion import choice
+from hvdocker.cli.completers import choice
 from hvdocker.cli.flags.job import (
     ChecksumFlag,
     EnvFlag,

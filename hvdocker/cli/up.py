@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from hvdocker.cli.completion import choice, complete_images
+from hvdocker.cli.completers import choice, complete_images
 from hvdocker.cli.flags.panels import WHERE
 from hvdocker.cli.flags.placement import (
     ExcludeFlag,

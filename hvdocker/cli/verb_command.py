@@ -61,7 +61,7 @@ class VerbCommand(typer.core.TyperCommand):
     def _complete_inventory(self, ctx: Any, incomplete: str) -> Iterator[Any]:
         if not self.takes_inventory or ctx.params.get("inventory"):
             return
-        from hvdocker.cli.completion import completion_item, inventory_files
+        from hvdocker.cli.completers import completion_item, inventory_files
 
         yield from (completion_item(name) for name in inventory_files(incomplete))
 

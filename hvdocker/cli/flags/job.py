@@ -7,7 +7,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from hvdocker.cli.completion import choice, complete_jobs, complete_launchers
+from hvdocker.cli.completers import choice, complete_jobs, complete_launchers
 from hvdocker.cli.flags.panels import FAILURES, HOW, RANKS, SHARED, WHAT, WHERE
 from hvdocker.launchers import LAUNCHERS, NAMES
 from hvdocker.launchers.launcher import START_TIMEOUT_S

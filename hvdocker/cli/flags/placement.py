@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from hvdocker.cli.completion import complete_host_list, complete_strategies
+from hvdocker.cli.completers import complete_host_list, complete_strategies
 from hvdocker.cli.flags.panels import WHERE
 
 if TYPE_CHECKING:

@@ -12,8 +12,7 @@ Distributed training on your own machines, over SSH and Docker.
 Start here: hvdocker init, hvdocker up, hvdocker train train.py, hvdocker down
 """
 _FOOT = """\
-Options   -h, --help  --version  --debug (show tracebacks)
-          --install-completion, --show-completion (of words, for your shell)
+Options   --version  --debug  --install-completion  --show-completion
 More      hvdocker VERB -h, hvdocker help VERB, hvdocker help TOPIC
           topics: {topics}
 """

@@ -40,7 +40,7 @@ def _panels(command: Any, ctx: Any) -> dict[str, list[tuple[str, str]]]:
         if param.param_type_name == "argument":
             panels.setdefault(arguments, []).append((_name(param), param.help or ""))
         else:
-            heading = SHARED if param.name == "help" else getattr(param, "rich_help_panel", None) or OPTIONS
+            heading = SHARED if _is_help(param) else getattr(param, "rich_help_panel", None) or OPTIONS
             panels.setdefault(heading, []).append((_label(param), _text(param)))
     return panels
 
@@ -55,13 +55,17 @@ def _argument(param: Any) -> str:
     return f"{name}{many}" if param.required else f"[{name}]{many}"
 
 
+def _is_help(param: Any) -> bool:
+    return "--help" in param.opts
+
+
 def _label(param: Any) -> str:
-    value = "" if param.is_flag or param.name == "help" else param.metavar or param.type.name.upper()
+    value = "" if param.is_flag or _is_help(param) else param.metavar or param.type.name.upper()
     return " ".join(part for part in (", ".join(param.opts), value) if part)
 
 
 def _text(param: Any) -> str:
-    if param.name == "help":
+    if _is_help(param):
         return "Show this page and exit."
     text = param.help or ""
     if not param.is_flag and param.show_default and param.default not in (None, "") and not callable(param.default):
