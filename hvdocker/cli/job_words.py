@@ -13,6 +13,7 @@ from hvdocker.cli.verb_command import INVENTORY_SUFFIXES, TYPED
 from hvdocker.errors import UsageProblem
 from hvdocker.launchers.passed_flags import PASSED_FLAGS, split_passed_flags
 
+_AFTER_DASHES = "the script's own arguments go after --"
 _RANKS = re.compile(r"-np?=?([0-9]+)")
 
 
@@ -57,15 +58,15 @@ class JobLine:
             return UsageProblem(what, fix=f"the number of ranks is -np: {self._replaced(flag, '-np', ranks[1])}")
         if meant := meant_flag(name, known):
             better = self._replaced(flag, meant, *([value] if equals else []))
-            return UsageProblem(what, fix=f"did you mean {meant}? {better}")
-        return UsageProblem(what, fix=f"the script's own arguments go after --: {self._moved()}")
+            return UsageProblem(what, fix=f"did you mean {meant}? {better}; {_AFTER_DASHES}")
+        return UsageProblem(what, fix=f"{_AFTER_DASHES}: {self._moved()}")
 
     def _second_script(self) -> UsageProblem:
         what = f"what is {self.others[1]!r}?"
         if inventory := next((word for word in self.others if word.endswith(INVENTORY_SUFFIXES)), None):
             words = [inventory, *_without(self.typed, [inventory])]
             return UsageProblem(what, fix=f"the inventory comes first: {self._line(words)}")
-        return UsageProblem(what, fix=f"the script's own arguments go after --: {self._moved()}")
+        return UsageProblem(what, fix=f"{_AFTER_DASHES}: {self._moved()}")
 
     def _python(self) -> UsageProblem:
         """Return the error for a line such as `train python train.py --epochs 3`."""
@@ -76,6 +77,9 @@ class JobLine:
         )
 
     def _replaced(self, flag: str, *better: str) -> str:
+        if flag not in self.typed:
+            # It was typed together with a known one, as in `-qn`.
+            return self._line(self.typed)
         at = self.typed.index(flag)
         return self._line([*self.typed[:at], *better, *self.typed[at + 1 :]])
 

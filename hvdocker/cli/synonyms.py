@@ -48,15 +48,9 @@ FLAGS = dict.fromkeys(_RANKS, "-np") | {
     "--num-gpus": "-np",
     "--background": "--detach",
     "--dryrun": "--dry-run",
-    "--timestamp": "--prefix-output-with-timestamp",
-    "--inventory-file": "--inventory",
-    "--config": "--inventory",
-    "--file": "--inventory",
     "--retries": "--restarts",
     "--max-retries": "--restarts",
     "--secrets": "--secret",
-    "--envs": "--env",
-    "--nodes": "--include",
 }
 
 

@@ -51,8 +51,8 @@ def test_two_folders_with_korean_names_are_two_clusters() -> None:
         ("My Script", b"\xff\xff\xff\xff", "my-script-7777"),
         ("한국어", b"\x00\x00\x00\x00", "job-aaaa"),
         ("tensorflow2_keras_mnist", b"\x00\x00\x00\x00", "tensorflow2-aaaa"),
-        ("finetune_llama_7b", b"\x00\x00\x00\x00", "finetune-aaaa"),
-        ("a" * 23 + "-" + "b" * 9, b"\x00\x00\x00\x00", "a" * 12 + "-aaaa"),
+        ("finetune_llama_7b", b"\x00\x00\x00\x00", "finetune-llama-aaaa"),
+        ("a" * 23 + "-" + "b" * 9, b"\x00\x00\x00\x00", "a" * 16 + "-aaaa"),
         ("x", b"\x00\x01\x02\x03\x04\x05", "x-abcd"),
     ],
 )

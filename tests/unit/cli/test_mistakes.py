@@ -55,17 +55,19 @@ MISTAKES: dict[str, tuple[int, str]] = {
     "train good.yaml train.py -np 0": (2, "-np should be at least 1, got 0\n"),
     "train good.yaml train.py -np -3": (2, "-np should be at least 1, got -3\n"),
     "train good.yaml train.py -np 100000000000000000000": (2, "-np should be at most 1000000, got 1000000"),
-    "train -n 4 train.py": (2, "hvdocker train -np 4 train.py\n"),
+    "train -n 4 train.py": (2, "hvdocker train -np 4 train.py;"),
     "train train.py -np2": (2, "hvdocker train train.py -np 2\n"),
-    "train --nproc 4 train.py": (2, "hvdocker train -np 4 train.py\n"),
-    "train train.py --gpus 4 -- --lr 3": (2, "hvdocker train train.py -np 4 -- --lr 3\n"),
+    "train --nproc 4 train.py": (2, "hvdocker train -np 4 train.py;"),
+    "train train.py --gpus 4 -- --lr 3": (2, "hvdocker train train.py -np 4 -- --lr 3;"),
     # the script and its arguments
     "train train.py --epochs 3": (2, "there is no flag --epochs\n  → the script's own arguments go after --: "
                                      "hvdocker train train.py -- --epochs 3\n"),
     "train train.py --epochs 3 -np 4 -- x": (2, "hvdocker train train.py -np 4 -- --epochs 3 x\n"),
     "train -m pkg.mod --lr 3": (2, "hvdocker train -m pkg.mod -- --lr 3\n"),
-    "train --workdr x train.py": (2, "did you mean --workdir? hvdocker train --workdir x train.py\n"),
-    "train train.py --max-restart=3": (2, "did you mean --max-restarts? hvdocker train train.py --max-restarts 3\n"),
+    "train --workdr x train.py": (2, "did you mean --workdir? hvdocker train --workdir x train.py;"),
+    "train train.py --max-restart=3": (2, "did you mean --max-restarts? hvdocker train train.py --max-restarts 3;"),
+    "train train.py --config x.yaml": (2, "hvdocker train train.py -- --config x.yaml\n"),
+    "train -qn 4 train.py": (2, "there is no flag -n\n"),
     "train train.py extra": (2, "what is 'extra'?\n  → the script's own arguments go after --: "
                                 "hvdocker train train.py -- extra\n"),
     "train python train.py": (2, "hvdocker calls python itself: hvdocker train train.py\n"),
@@ -78,7 +80,7 @@ MISTAKES: dict[str, tuple[int, str]] = {
     "train good.yaml train.py -H b:x": (2, "-H should look like a:2,b:1, got 'b:x'\n"),
     "train good.yaml train.py --include nohost": (2, "--include names 'nohost', not in the inventory\n"),
     "train good.yaml train.py --hosts a:2,b:1": (2, "did you mean --place? "
-                                                    "hvdocker train good.yaml train.py --place a:2,b:1\n"),
+                                                    "hvdocker train good.yaml train.py --place a:2,b:1;"),
     "up good.yaml --place b:x": (2, "-H should look like a:2,b:1, got 'b:x'\n"),
     # which inventory
     "up": (2, "there is no cluster here"),
