@@ -112,7 +112,8 @@ class GroupCommand(typer.core.TyperGroup):
         """Return the name of the subcommand, its command and the other arguments. For an unknown word, raise
         UsageProblem; while words are completed, return None as command instead."""
         if args[0] not in self.commands and not ctx.resilient_parsing:
-            raise unknown_verb(args[0], args[1:], self.commands, ctx.command_path)
+            behind = ("--", *ctx.obj.rest) if ctx.obj and ctx.obj.rest else ()
+            raise unknown_verb(args[0], [*args[1:], *behind], self.commands, ctx.command_path)
         return super().resolve_command(ctx, args)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:

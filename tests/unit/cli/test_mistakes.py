@@ -33,6 +33,7 @@ MISTAKES: dict[str, tuple[int, str]] = {
     "destroy -y": (2, "→ did you mean: hvdocker down -y\n"),
     "rm good.yaml": (2, "→ did you mean: hvdocker down good.yaml\n"),
     "submit train.py -np 2": (2, "→ did you mean: hvdocker train train.py -np 2\n"),
+    "submit train.py -- --lr 3": (2, "→ did you mean: hvdocker train train.py -- --lr 3\n"),
     "image lss": (2, "→ did you mean: hvdocker image ls\n"),
     "keys ps": (2, "there is no verb 'ps'\n  → hvdocker keys -h lists the verbs\n"),
     "help nope": (2, "there is no verb 'nope'"),
