@@ -23,8 +23,10 @@ def show_help(
 ) -> None:
     """Show the help of a verb with all its options, or of a topic.
 
-    hvdocker help train
-    hvdocker help inventory
+      hvdocker help train
+      hvdocker help inventory
+
+    Topics are inventory, exit-codes and environment.
     """
     from hvdocker.cli.pages.topics import TOPICS
 

@@ -204,7 +204,7 @@ def test_the_root_page_fits_a_terminal_of_24_lines_with_its_prompt(pages: dict[t
         assert f" {name} " in pages[()]
 
 
-@pytest.mark.parametrize("words", VERBS, ids=" ".join)
+@pytest.mark.parametrize("words", [HELP, *VERBS], ids=" ".join)
 def test_every_verb_shows_an_example(pages: dict[tuple[str, ...], str], words: tuple[str, ...]) -> None:
     assert f"\n  hvdocker {' '.join(words)}" in pages[words]
 
