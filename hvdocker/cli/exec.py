@@ -9,6 +9,7 @@ import typer
 
 from hvdocker.cli.completers import complete_hosts
 from hvdocker.cli.flags.verb import ClusterFlag, ForceFlag, InventoryFlag
+from hvdocker.cli.synonyms import unknown_flag
 from hvdocker.cli.verb_setup import env_and_progress
 
 
@@ -45,6 +46,8 @@ def execute(
     from hvdocker.inventory.select_hosts import named_hosts_or_all
 
     argv = ctx.obj.rest or ()
+    if ctx.args and ctx.args[0].startswith("-"):
+        raise unknown_flag(ctx.args[0], ctx.command_path, [flag for param in ctx.command.params for flag in param.opts])
     if ctx.args or not argv:
         words = shlex.join([*ctx.args, *argv]) or "nvidia-smi -L"
         raise UsageProblem("what should be run goes after --", fix=f"hvdocker exec -- {words}")

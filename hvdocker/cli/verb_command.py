@@ -81,7 +81,8 @@ class VerbCommand(typer.core.TyperCommand):
             if is_value:
                 is_value = False
             elif word.startswith("-"):
-                is_value = word in values
+                # A flag may stand behind others, as in `-qi FILE`.
+                is_value = word in values or (not word.startswith("--") and f"-{word[-1]}" in values)
             else:
                 yield at
 

@@ -51,7 +51,8 @@ class Verb:
 
 _PREPARE, _CLUSTER, _TRAIN, _JOBS, _INSIDE, _KEEP = "Prepare", "Cluster", "Train", "Jobs", "Inside", "Keep"
 _ARGUMENTS = "[-- ARGUMENTS]"
-# Typer must accept flags that it does not know: these verbs pass flags of the launcher on and refuse others.
+# Typer must accept flags that it does not know: train and run pass flags of the launcher on, and exec names the command
+# that was typed without `--`. They refuse other flags themselves.
 _PASSES_FLAGS = {"allow_extra_args": True, "ignore_unknown_options": True}
 
 # In the order of `hvdocker -h`.
@@ -128,7 +129,7 @@ VERBS = {
         _INSIDE,
         "a command in all workers",
         "-- COMMAND",
-        {"allow_extra_args": True},
+        _PASSES_FLAGS,
     ),
     "ssh": Verb(
         "ssh:ssh",

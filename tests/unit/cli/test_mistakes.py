@@ -48,7 +48,8 @@ MISTAKES: dict[str, tuple[int, str]] = {
     "down --lock-wait x": (2, "--lock-wait should be a number of at least 0, got x\n"),
     "replay": (2, "hvdocker replay needs JOB\n"),
     "diff a": (2, "hvdocker diff needs JOB2\n"),
-    "exec nvidia-smi -L": (2, "there is no flag -L"),
+    "exec nvidia-smi -L": (2, "what should be run goes after --\n  → hvdocker exec -- nvidia-smi -L\n"),
+    "exec --hosst a -- x": (2, "there is no flag --hosst\n  → did you mean --host? see hvdocker exec -h\n"),
     "exec nvidia-smi": (2, "what should be run goes after --\n  → hvdocker exec -- nvidia-smi\n"),
     "exec": (2, "→ hvdocker exec -- nvidia-smi -L\n"),
     # numbers
@@ -126,6 +127,19 @@ def test_a_mistake_is_answered_with_what_to_do(
     assert told.err.startswith("error: ") and words in told.err
     assert "did not foresee" not in told.err
     assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize("line", ["down -qi broken.yaml", "up -np 2 -q broken.yaml", "up --np=2 broken.yaml -q",
+                                  "train -H a:1 broken.yaml train.py", "logs -n 5 broken.yaml"])  # fmt: skip
+def test_the_value_of_a_flag_is_not_taken_for_the_inventory(
+    line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "train.py").touch()
+    (tmp_path / "broken.yaml").write_text("hosts: []\n")
+    with pytest.raises(SystemExit):
+        main(line.split())
+    assert "hosts (line 1): should be a list of at least one host" in capsys.readouterr().err
 
 
 INVENTORY_VERBS = [
