@@ -74,6 +74,8 @@ class NoCluster(HvdockerError):
     """The user named no inventory, and none was found: no .hvdocker/current.json in the current folder or above, and no
     inventory.yaml or inventory.yml in the current folder."""
 
+    exit_code = ExitCode.USAGE
+
 
 class InventoryError(UsageProblem):
     """All problems of one inventory. `problems` has a line of text for each; at most MOST_SHOWN are shown."""

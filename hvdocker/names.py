@@ -107,6 +107,8 @@ RUN_MARKS_FOLDER = "run"
 CLUSTER_NAME_PATTERN = r"[a-z0-9][a-z0-9_.-]{0,62}"
 CLUSTER_NAME_RULE = "should be at most 63 lower-case letters, digits, '-', '_' or '.', starting with a letter or digit"
 _SAFE_FILE_NAME = re.compile(r"[^./\x00-\x1f\x7f-\x9f][^/\x00-\x1f\x7f-\x9f]{0,200}")
+# Characters of a script's name in the id of a job. Earlier versions took 24.
+_MOST_STEM = 16
 _BASE32 = "abcdefghijklmnopqrstuvwxyz234567"
 
 
@@ -211,10 +213,13 @@ def host_dir(home: str, cluster: str, host: str) -> str:
 
 
 def job_id(script: str, entropy: bytes) -> str:
-    """Return the id of a new job, `<script>-<4 base32 characters>`, such as `mnist-4kq2`. The script's name is
-    shortened and made valid for a container name. `entropy` are at least 4 random bytes."""
-    stem = re.sub(r"[^a-z0-9]+", "-", script.lower()).strip("-")[:24].strip("-") or "job"
-    return f"{stem}-{_base32(entropy)}"
+    """Return the id of a new job, `<script>-<4 base32 characters>`, such as `mnist-4kq2`. The script's name is made
+    valid for a container name, and shortened to its first words, so that ids can be read and typed: finetune_llama_7b
+    becomes `finetune-llama`. `entropy` are at least 4 random bytes."""
+    stem = re.sub(r"[^a-z0-9]+", "-", script.lower()).strip("-")
+    while len(stem) > _MOST_STEM and "-" in stem:
+        stem = stem.rpartition("-")[0]
+    return f"{stem[:_MOST_STEM] or 'job'}-{_base32(entropy)}"
 
 
 def _base32(entropy: bytes) -> str:

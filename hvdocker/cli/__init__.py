@@ -7,7 +7,12 @@ calls cluster/up.py), and gives the report to console/views/. Both packages are 
 `--help` stays fast. Flags that several verbs use are in `flags/`. `env_and_progress` in `verb_setup.py` makes the
 Env of a verb (folders, variables, clock, questions) and shows the events of the verb.
 
-The docstring of a command function is its help text.
+`verb_command.py` is the class of all verbs: it takes the inventory as first argument. `pages/` writes the help.
+`usage_errors.py`, `job_words.py` and `synonyms.py` turn mistakes on the command line into errors with the next step.
+`completers.py` has the words that a shell offers after TAB.
+
+The docstring of a command function is its help text, with at least one example that begins with `hvdocker V`. The
+heading of an option is its `rich_help_panel`; headings are in flags/panels.py.
 
 To add a verb, write cli/V.py, add it to VERBS in verb_table.py, write SUBJECT/V.py, and write console/views/V.py if
 the verb shows a table. Add the verb to the README."""

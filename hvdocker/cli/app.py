@@ -13,13 +13,10 @@ from hvdocker.cli.verb_table import VerbGroup
 app = typer.Typer(
     name="hvdocker",
     cls=VerbGroup,
-    help="Distributed training on a handful of Docker hosts, over SSH.",
-    epilog="Exit codes: 0 ok, 1 error, 2 usage, 3 host unfit, 4 host unreachable, "
-    "5 locked, 6 too few slots, 100 job failed, 103 job stopped by someone else, 130 Ctrl-C.",
-    no_args_is_help=True,
+    help="Distributed training on your own machines, over SSH and Docker.",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    rich_markup_mode="rich",
+    rich_markup_mode=None,
 )
 
 
@@ -36,7 +33,4 @@ def _main(
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", metavar="", help="Show tracebacks.")] = False,
 ) -> None:
-    """Distributed training on a handful of Docker hosts, over SSH.
-
-    [bold]hvdocker up inventory.yaml[/] · [bold]hvdocker train train.py -np 2[/] · [bold]hvdocker down[/]
-    """
+    """Distributed training on your own machines, over SSH and Docker."""

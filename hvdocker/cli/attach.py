@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from hvdocker.cli.flags.job import JobArgument
 from hvdocker.cli.flags.verb import ClusterFlag, InventoryFlag, refuse_rest
-from hvdocker.cli.logs import JobArgument
 from hvdocker.cli.verb_setup import env_and_progress
 
 if TYPE_CHECKING:
@@ -18,6 +18,9 @@ def attach(
     ctx: typer.Context, job: JobArgument = None, inventory: InventoryFlag = None, cluster: ClusterFlag = None
 ) -> None:
     """Watch a running job to its end, as if it had been started here.
+
+      hvdocker attach
+      hvdocker attach train-4kq2
 
     Its last 100 lines, then what it says, its summary, and the exit code
     that train would have. Ctrl-C only leaves: the job goes on. Without a

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated
 
 import typer
 
-from hvdocker.cli.flags.verb import InventoryFlag, JsonFlag, one_inventory, refuse_rest
+from hvdocker.cli.flags.verb import InventoryFlag, JsonFlag, refuse_rest
 
 
 def config(
     ctx: typer.Context,
-    inventory: Annotated[
-        Optional[Path],  # noqa: UP045  # typer reads the annotation at run time on Python 3.10
-        typer.Argument(help="The inventory. Default: the current one.", show_default=False),
-    ] = None,
-    inventory_flag: InventoryFlag = None,
+    inventory: InventoryFlag = None,
     json: JsonFlag = False,
     schema: Annotated[
         bool, typer.Option("--schema", metavar="", help="Print the JSON Schema of inventories instead.")
     ] = False,
 ) -> None:
     """Print the inventory as hvdocker understands it, secrets hidden.
+
+      hvdocker config inventory.yaml
 
     Every setting with its value and where it comes from: the file,
     ~/.ssh/config, or a default. No host is contacted.
@@ -35,7 +32,7 @@ def config(
     if schema:
         print(schema_text(), end="")
         return
-    view = run(Env(), one_inventory(inventory, inventory_flag))
+    view = run(Env(), inventory)
     if json:
         import json as encoder
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Optional
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,7 +13,6 @@ from hvdocker.cli.flags.verb import (
     InventoryFlag,
     JsonFlag,
     QuietFlag,
-    one_inventory,
     refuse_rest,
 )
 from hvdocker.cli.verb_setup import env_and_progress
@@ -24,19 +23,17 @@ if TYPE_CHECKING:
 
 def doctor(
     ctx: typer.Context,
-    inventory: Annotated[
-        Optional[Path],  # noqa: UP045  # typer reads the annotation at run time on Python 3.10
-        typer.Argument(help="The YAML file that names the hosts.", show_default=False),
-    ] = None,
     deep: Annotated[bool, typer.Option("--deep", metavar="", help="Also measure bandwidth between hosts.")] = False,
     verbose: Annotated[bool, typer.Option("-v", "--verbose", metavar="", help="Show what every check found.")] = False,
-    inventory_flag: InventoryFlag = None,
+    inventory: InventoryFlag = None,
     cluster: ClusterFlag = None,
     json: JsonFlag = False,
     accept_new_host_keys: AcceptFlag = False,
     quiet: QuietFlag = False,
 ) -> None:
     """Find out what stands between these hosts and a training.
+
+      hvdocker doctor inventory.yaml
 
     Looks at every host at once, and leaves nothing behind. Exit 3 when
     something is red, 4 when a host cannot be reached; yellow only hurts.
@@ -45,7 +42,7 @@ def doctor(
     from hvdocker.doctor.doctor import DoctorOptions
 
     options = DoctorOptions(accept_new_host_keys, deep)
-    run_and_show(one_inventory(inventory, inventory_flag), options, json, verbose, quiet, cluster)
+    run_and_show(inventory, options, json, verbose, quiet, cluster)
 
 
 def run_and_show(

@@ -41,6 +41,8 @@ def down(
 ) -> None:
     """Give the machines back: bring outputs home, then remove all that is ours.
 
+      hvdocker down
+
     What jobs saved in the code folder comes home too. Containers, folders
     and keys go; images stay on the hosts as a cache. Hosts that cannot
     be reached are named (exit 4): run it again when they are back.

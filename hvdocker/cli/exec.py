@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Annotated, Optional
 
 import typer
 
+from hvdocker.cli.completers import complete_hosts
 from hvdocker.cli.flags.verb import ClusterFlag, ForceFlag, InventoryFlag
+from hvdocker.cli.synonyms import unknown_flag
 from hvdocker.cli.verb_setup import env_and_progress
 
 
@@ -14,7 +17,13 @@ def execute(
     ctx: typer.Context,
     hosts: Annotated[
         Optional[list[str]],  # noqa: UP045  # typer reads the annotation at run time on Python 3.10
-        typer.Option("--host", metavar="H", help="Only on this host; may be repeated.", show_default=False),
+        typer.Option(
+            "--host",
+            metavar="H",
+            help="Only on this host; may be repeated.",
+            show_default=False,
+            autocompletion=complete_hosts,
+        ),
     ] = None,
     inventory: InventoryFlag = None,
     cluster: ClusterFlag = None,
@@ -22,7 +31,8 @@ def execute(
 ) -> None:
     """Run a command in the workers, on all hosts at once.
 
-    [bold]exec -- nvidia-smi -L[/] · [bold]exec --host a -- sh -c 'du -sh /data/*'[/]
+      hvdocker exec -- nvidia-smi -L
+      hvdocker exec --host a -- sh -c 'du -sh /data/*'
 
     In /train, as the containers' own user, without standard input. Of one
     host the exit code is the command's; of several it is 1 where any failed.
@@ -36,8 +46,11 @@ def execute(
     from hvdocker.inventory.select_hosts import named_hosts_or_all
 
     argv = ctx.obj.rest or ()
-    if not argv:
-        raise UsageProblem("what should be run goes after --", fix="hvdocker exec -- nvidia-smi -L")
+    if ctx.args and ctx.args[0].startswith("-"):
+        raise unknown_flag(ctx.args[0], ctx.command_path, [flag for param in ctx.command.params for flag in param.opts])
+    if ctx.args or not argv:
+        words = shlex.join([*ctx.args, *argv]) or "nvidia-smi -L"
+        raise UsageProblem("what should be run goes after --", fix=f"hvdocker exec -- {words}")
     with env_and_progress() as (env, progress):
         located = locate(env, inventory, cluster)
         view = HostView(out(), err(), named_hosts_or_all(located.inventory, hosts or ()))

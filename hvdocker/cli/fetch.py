@@ -7,8 +7,8 @@ from typing import Annotated, Optional
 
 import typer
 
+from hvdocker.cli.flags.job import JobArgument
 from hvdocker.cli.flags.verb import ClusterFlag, InventoryFlag, refuse_rest
-from hvdocker.cli.logs import JobArgument
 from hvdocker.cli.verb_setup import env_and_progress
 
 
@@ -23,6 +23,9 @@ def fetch(
     cluster: ClusterFlag = None,
 ) -> None:
     """Bring a job's outputs and logs home from all its hosts.
+
+      hvdocker fetch
+      hvdocker fetch train-4kq2 results/
 
     What the script saved in its working folder comes too, under code/.
     One folder: equal files once; files that differ between hosts as

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated
 
 import typer
 
@@ -15,7 +14,6 @@ from hvdocker.cli.flags.verb import (
     LockWaitFlag,
     QuietFlag,
     YesFlag,
-    one_inventory,
     refuse_rest,
 )
 from hvdocker.cli.verb_setup import env_and_progress, plan_printer
@@ -23,14 +21,10 @@ from hvdocker.cli.verb_setup import env_and_progress, plan_printer
 
 def gc(
     ctx: typer.Context,
-    inventory: Annotated[
-        Optional[Path],  # noqa: UP045  # typer reads the annotation at run time on Python 3.10
-        typer.Argument(help="The YAML file that names the hosts.", show_default=False),
-    ] = None,
     images: Annotated[
         bool, typer.Option("--images", metavar="", help="Also images of ours that no container uses.")
     ] = False,
-    inventory_flag: InventoryFlag = None,
+    inventory: InventoryFlag = None,
     yes: YesFlag = False,
     discard: Annotated[
         bool, typer.Option("--discard", metavar="", help="Do not bring home outputs that were not fetched.")
@@ -42,6 +36,8 @@ def gc(
     quiet: QuietFlag = False,
 ) -> None:
     """Give back what nobody uses any more: dead runs, leftovers, old images.
+
+      hvdocker gc --images
 
     Clusters of runs whose client is gone (outputs come home first), jobs
     that never started, containers of earlier doctors, what is left of
@@ -57,7 +53,7 @@ def gc(
     from hvdocker.inventory.locate import locate
 
     with env_and_progress(quiet) as (env, progress):
-        located = locate(env, one_inventory(inventory, inventory_flag))
+        located = locate(env, inventory)
         options = GcOptions(yes, discard, images, dry_run, accept_new_host_keys, force, lock_wait)
         report = run(env, located, options, plan_printer(progress, not yes))
     for job, fetched in report.fetched.items():

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Optional
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hvdocker.cli.flags.verb import AcceptFlag, ClusterFlag, InventoryFlag, JsonFlag, one_inventory, refuse_rest
+from hvdocker.cli.flags.verb import AcceptFlag, ClusterFlag, InventoryFlag, JsonFlag, refuse_rest
 from hvdocker.cli.verb_setup import env_and_progress
 
 if TYPE_CHECKING:
@@ -17,19 +17,17 @@ if TYPE_CHECKING:
 
 def gpus(
     ctx: typer.Context,
-    inventory: Annotated[
-        Optional[Path],  # noqa: UP045  # typer reads the annotation at run time on Python 3.10
-        typer.Argument(help="The YAML file that names the hosts.", show_default=False),
-    ] = None,
     watch: Annotated[
         bool, typer.Option("-w", "--watch", metavar="", help="Look again every 2 s, until Ctrl-C.")
     ] = False,
-    inventory_flag: InventoryFlag = None,
+    inventory: InventoryFlag = None,
     cluster: ClusterFlag = None,
     json: JsonFlag = False,
     accept_new_host_keys: AcceptFlag = False,
 ) -> None:
     """Show every GPU of every host: what it is, what it does, who holds it.
+
+      hvdocker gpus --watch
 
     A GPU is free when no cluster holds it and processes that are not ours
     have little of its memory (`gpus: {busy: 500MB}` in the inventory). Exit
@@ -40,7 +38,7 @@ def gpus(
     from hvdocker.inventory.locate import locate
     from hvdocker.placement.gpus import gpus as run
 
-    chosen = one_inventory(inventory, inventory_flag)
+    chosen = inventory
     if watch:
         _watch(chosen, cluster, json, accept_new_host_keys)
         return

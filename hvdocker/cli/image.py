@@ -8,6 +8,7 @@ from typing import Annotated, Optional
 
 import typer
 
+from hvdocker.cli.completers import complete_hosts, complete_images
 from hvdocker.cli.flags.verb import (
     AcceptFlag,
     DryRunFlag,
@@ -17,12 +18,12 @@ from hvdocker.cli.flags.verb import (
     QuietFlag,
     ScriptFlag,
     check_script_flag,
-    one_inventory,
     refuse_rest,
 )
+from hvdocker.cli.verb_command import GroupCommand, VerbCommand
 from hvdocker.cli.verb_setup import env_and_progress, plan_printer
 
-app = typer.Typer(help="Build, check, list and push training images.", no_args_is_help=True)
+app = typer.Typer(cls=GroupCommand, help="Build, check, list and push training images.", rich_markup_mode=None)
 
 
 @app.callback()
@@ -30,7 +31,7 @@ def _image() -> None:
     """Build, check, list and push training images."""
 
 
-@app.command("build")
+@app.command("build", cls=VerbCommand)
 def build(
     ctx: typer.Context,
     target: Annotated[
@@ -40,6 +41,7 @@ def build(
             metavar="TARGET",
             help="base (sshd and Python), torch, torch-cpu, tensorflow-cpu (or cpu), or tensorflow (or gpu: "
             "with CUDA and NCCL).",
+            autocompletion=complete_images,
         ),
     ] = "cpu",
     source: Annotated[
@@ -56,7 +58,13 @@ def build(
     ] = None,
     on: Annotated[
         Optional[str],  # noqa: UP045  # as above
-        typer.Option("--on", metavar="HOST", help="Build on this host of the inventory.", show_default=False),
+        typer.Option(
+            "--on",
+            metavar="HOST",
+            help="Build on this host of the inventory.",
+            show_default=False,
+            autocompletion=complete_hosts,
+        ),
     ] = None,
     ca_bundle: Annotated[
         Optional[Path],  # noqa: UP045  # as above
@@ -92,6 +100,9 @@ def build(
     quiet: QuietFlag = False,
 ) -> None:
     """Build doc-hvd:TARGET, or one on your own image, through a Docker engine's API.
+
+      hvdocker image build --target torch
+      hvdocker image build --from my-team/train:7
 
     The Debian base is pulled where a registry answers, else made from the
     distribution's packages. The target gpu needs no GPU and no registry, but
@@ -131,12 +142,14 @@ def _check_source(source: str, target_from: object) -> None:
         raise UsageProblem("--target and --from exclude each other", fix="leave one of them out")
 
 
-@app.command("push")
+@app.command("push", cls=VerbCommand)
 def push(
     ctx: typer.Context,
     image: Annotated[
         Optional[str],  # noqa: UP045  # as above
-        typer.Argument(help="Default: the cluster's image.", show_default=False),
+        typer.Argument(
+            help="An image. Default: the cluster's image.", show_default=False, autocompletion=complete_images
+        ),
     ] = None,
     inventory: InventoryFlag = None,
     lock_wait: LockWaitFlag = 0.0,
@@ -146,6 +159,8 @@ def push(
     quiet: QuietFlag = False,
 ) -> None:
     """Put an image onto every host of the inventory.
+
+      hvdocker image push inventory.yaml torch
 
     Only layers that a host lacks travel, and four or more hosts that lack
     them pass them on to each other. With `registry:` in the inventory this
@@ -171,18 +186,31 @@ def push(
         out().print(messages.image_pushed(report.inventory.image, len(report.hosts), report.plan.is_empty))
 
 
-@app.command("check")
+@app.command("check", cls=VerbCommand)
 def check(
     ctx: typer.Context,
-    image: Annotated[str, typer.Argument(help="An image, or a short name such as torch.", show_default=False)],
+    image: Annotated[
+        str,
+        typer.Argument(
+            help="An image, or a short name such as torch.", show_default=False, autocompletion=complete_images
+        ),
+    ],
     on: Annotated[
         Optional[str],  # noqa: UP045  # as above
-        typer.Option("--on", metavar="HOST", help="Look on this host of the inventory.", show_default=False),
+        typer.Option(
+            "--on",
+            metavar="HOST",
+            help="Look on this host of the inventory.",
+            show_default=False,
+            autocompletion=complete_hosts,
+        ),
     ] = None,
     inventory: InventoryFlag = None,
     json: JsonFlag = False,
 ) -> None:
     """Say whether an image can serve a cluster, for which launchers, and why not.
+
+      hvdocker image check my-team/train:7
 
     Looks into the image and tries its Pythons in a container without rights.
     Exit 1 when it cannot serve; then it says what to do.
@@ -205,18 +233,16 @@ def check(
         raise typer.Exit(1)
 
 
-@app.command("ls")
+@app.command("ls", cls=VerbCommand)
 def ls(
     ctx: typer.Context,
-    inventory: Annotated[
-        Optional[Path],  # noqa: UP045  # as above
-        typer.Argument(help="The YAML file that names the hosts.", show_default=False),
-    ] = None,
-    inventory_flag: InventoryFlag = None,
+    inventory: InventoryFlag = None,
     json: JsonFlag = False,
     accept_new_host_keys: AcceptFlag = False,
 ) -> None:
     """List the images of ours and of the cluster, here and on every host.
+
+      hvdocker image ls
 
     An image that is another build than on the other machines is marked.
     Without an inventory only this machine's are listed.
@@ -226,7 +252,7 @@ def ls(
     from hvdocker.images.ls import list_images
 
     with env_and_progress(is_quiet=json) as (env, _):
-        report = list_images(env, one_inventory(inventory, inventory_flag), accept_new_host_keys)
+        report = list_images(env, inventory, accept_new_host_keys)
         now = env.now()
     if json:
         import json as encoder

@@ -25,6 +25,15 @@ def init(
     hosts: Annotated[
         str, typer.Option("--hosts", metavar="A,B", help="These hosts: a,user@b", show_default=False)
     ] = "",
+    source: Annotated[
+        Optional[Path],  # noqa: UP045  # as above
+        typer.Option(
+            "--from",
+            metavar="FILE",
+            help="The hosts of a hostfile (a slots=4) or of an Ansible inventory (INI or YAML).",
+            show_default=False,
+        ),
+    ] = None,
     all_ssh_hosts: Annotated[
         bool, typer.Option("--all-ssh-hosts", metavar="", help="All hosts that ~/.ssh/config names.")
     ] = False,
@@ -34,6 +43,10 @@ def init(
     quiet: QuietFlag = False,
 ) -> None:
     """Write a commented inventory, with hosts from ~/.ssh/config.
+
+      hvdocker init
+      hvdocker init --hosts gpu-a,ubuntu@10.0.0.12
+      hvdocker init --from hostfile
 
     On a terminal it shows the hosts and asks which. What ~/.ssh/config says
     of them is not repeated in the file: hvdocker reads it itself. Then the
@@ -46,7 +59,7 @@ def init(
     from hvdocker.inventory.init import init as run
 
     named = tuple(dict.fromkeys(host.strip() for host in hosts.split(",") if host.strip()))
-    request = InitRequest(file or DEFAULT_FILE, named, all_ssh_hosts, force)
+    request = InitRequest(file or DEFAULT_FILE, named, all_ssh_hosts, force, source)
     with env_and_progress(quiet) as (env, progress):
 
         def choose(offers: Sequence[SshConfigHost]) -> list[str]:

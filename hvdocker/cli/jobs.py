@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated
 
 import typer
 
-from hvdocker.cli.flags.verb import InventoryFlag, JsonFlag, one_inventory, refuse_rest
+from hvdocker.cli.flags.verb import InventoryFlag, JsonFlag, refuse_rest
 from hvdocker.cli.verb_setup import env_and_progress
 
 
 def jobs(
     ctx: typer.Context,
-    inventory: Annotated[
-        Optional[Path],  # noqa: UP045  # typer reads the annotation at run time on Python 3.10
-        typer.Argument(help="The YAML file that names the hosts.", show_default=False),
-    ] = None,
     shows_all: Annotated[
         bool, typer.Option("--all", metavar="", help="Every ended job, not only the newest 20.")
     ] = False,
-    inventory_flag: InventoryFlag = None,
+    inventory: InventoryFlag = None,
     json: JsonFlag = False,
 ) -> None:
     """Show the jobs of every cluster on these hosts, and who waits for slots.
+
+      hvdocker jobs --all
 
     What is on the hosts is seen by any laptop with the inventory. Jobs that
     came home (fetch, down) stay listed when their cluster is gone.
@@ -34,7 +31,7 @@ def jobs(
     from hvdocker.jobs.jobs import jobs as run
 
     with env_and_progress(is_quiet=json) as (env, _):
-        report = run(env, locate_past(env, one_inventory(inventory, inventory_flag)), shows_all)
+        report = run(env, locate_past(env, inventory), shows_all)
     if json:
         import json as encoder
 

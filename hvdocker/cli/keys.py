@@ -16,9 +16,10 @@ from hvdocker.cli.flags.verb import (
     check_script_flag,
     refuse_rest,
 )
+from hvdocker.cli.verb_command import GroupCommand, VerbCommand
 from hvdocker.cli.verb_setup import env_and_progress, plan_printer
 
-app = typer.Typer(help="Replace the keys of the cluster.", no_args_is_help=True)
+app = typer.Typer(cls=GroupCommand, help="Replace the keys of the cluster.", rich_markup_mode=None)
 
 
 @app.callback()
@@ -26,7 +27,7 @@ def _keys() -> None:
     """Replace the keys of the cluster."""
 
 
-@app.command("rotate")
+@app.command("rotate", cls=VerbCommand)
 def rotate(
     ctx: typer.Context,
     inventory: InventoryFlag = None,
@@ -40,9 +41,11 @@ def rotate(
 ) -> None:
     """Make new keys for the cluster: the old ones open nothing any more.
 
+      hvdocker keys rotate
+
     Workers are replaced by new ones with a new client key and new host
     keys; a running job is named and left alone. A run that was cut off is
-    mended by another, or by [bold]hvdocker up[/].
+    mended by another, or by `hvdocker up`.
     """
     refuse_rest(ctx)
     from hvdocker.cluster.keys import RotateOptions

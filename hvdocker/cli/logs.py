@@ -6,16 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
+from hvdocker.cli.completers import complete_hosts
+from hvdocker.cli.flags.job import JobArgument
 from hvdocker.cli.flags.verb import ClusterFlag, InventoryFlag, refuse_rest
 from hvdocker.cli.verb_setup import env_and_progress
 
 if TYPE_CHECKING:
     from hvdocker.jobs.logs import LogsRequest
-
-JobArgument = Annotated[
-    Optional[str],  # noqa: UP045  # typer reads the annotation at run time on Python 3.10
-    typer.Argument(help="The job, or the beginning of its id. Default: the newest.", show_default=False),
-]
 
 
 def logs(
@@ -23,7 +20,7 @@ def logs(
     job: JobArgument = None,
     follow: Annotated[bool, typer.Option("-f", "--follow", metavar="", help="Go on until the job ends.")] = False,
     tail: Annotated[
-        Optional[int],  # noqa: UP045  # as above
+        Optional[int],  # noqa: UP045  # typer reads the annotation at run time on Python 3.10
         typer.Option(
             "-n", "--tail", metavar="N", help="Only the last N of the lines that are wanted.", min=0, show_default=False
         ),
@@ -38,7 +35,13 @@ def logs(
     ] = None,
     hosts: Annotated[
         Optional[list[str]],  # noqa: UP045  # as above
-        typer.Option("--host", metavar="H", help="Only this host's; may be repeated.", show_default=False),
+        typer.Option(
+            "--host",
+            metavar="H",
+            help="Only this host's; may be repeated.",
+            show_default=False,
+            autocompletion=complete_hosts,
+        ),
     ] = None,
     regex: Annotated[
         Optional[str],  # noqa: UP045  # as above
@@ -48,6 +51,9 @@ def logs(
     cluster: ClusterFlag = None,
 ) -> None:
     """Print a job's output again; with -f, as it comes.
+
+      hvdocker logs -f
+      hvdocker logs train-4kq2 -n 100 --rank 1 --regex 'loss|error'
 
     Ctrl-C only leaves: the job goes on. Where the job's container is gone
     or away, its copy at home is printed, else what the ranks' hosts kept.

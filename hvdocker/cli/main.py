@@ -7,8 +7,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import typer
+
 from hvdocker.cli.app import app
 from hvdocker.cli.process_setup import set_up_process
+from hvdocker.cli.usage_errors import ParserError, as_usage_problem
 from hvdocker.cli.verb_setup import Invocation
 from hvdocker.errors import ExitCode, HvdockerError, UsageProblem
 
@@ -31,13 +34,19 @@ def main(argv: Sequence[str] | None = None) -> None:
         sys.unraisablehook = lambda unraisable: None
     try:
         _check_current_folder()
-        app(args=own, obj=Invocation(rest), prog_name="hvdocker")
+        code = app(args=own, obj=Invocation(rest), prog_name="hvdocker", standalone_mode=False)
+    except ParserError as error:
+        _show_error(as_usage_problem(error), error if is_debug else None)
+        raise SystemExit(int(ExitCode.USAGE)) from None
+    except typer.Abort:
+        raise SystemExit(int(ExitCode.INTERRUPTED)) from None
     except HvdockerError as error:
         _show_error(error, error if is_debug else None)
         raise SystemExit(int(error.exit_code)) from None
     except Exception as error:
         _show_error(_write_error(error) or _unexpected_error(error), error if is_debug else None)
         raise SystemExit(int(ExitCode.ERROR)) from None
+    raise SystemExit(code if isinstance(code, int) else int(ExitCode.OK))
 
 
 def _silence_paramiko() -> None:

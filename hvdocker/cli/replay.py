@@ -6,7 +6,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from hvdocker.cli.flags.job import EnvFlag, SecretFlag
+from hvdocker.cli.flags.job import DetachFlag, EnvFlag, NamedJob, SecretFlag
 from hvdocker.cli.flags.verb import (
     AcceptFlag,
     ClusterFlag,
@@ -24,7 +24,7 @@ from hvdocker.cli.verb_setup import env_and_progress, hooks_for_verb, plan_print
 
 def replay(
     ctx: typer.Context,
-    job: Annotated[str, typer.Argument(help="The job, or the beginning of its id.", show_default=False)],
+    job: NamedJob,
     np: Annotated[
         Optional[int],  # noqa: UP045  # typer reads the annotation at run time on Python 3.10
         typer.Option(
@@ -33,7 +33,7 @@ def replay(
     ] = None,
     env_flags: EnvFlag = None,
     secret_flags: SecretFlag = None,
-    detach: Annotated[bool, typer.Option("-d", "--detach", metavar="", help="Start the job and come back.")] = False,
+    detach: DetachFlag = False,
     inventory: InventoryFlag = None,
     cluster: ClusterFlag = None,
     lock_wait: LockWaitFlag = 60.0,
@@ -44,6 +44,8 @@ def replay(
     quiet: QuietFlag = False,
 ) -> None:
     """Run a job again: the same code, command, environment and slots.
+
+      hvdocker replay train-4kq2
 
     Where its files have changed since, the code comes from git: the commit
     that was checked out, and the changes to it that were kept with the job.

@@ -5,11 +5,11 @@ from __future__ import annotations
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn, Optional
 
 import typer
 
+from hvdocker.cli.completers import choice
 from hvdocker.cli.flags.job import (
     ChecksumFlag,
     EnvFlag,
@@ -24,18 +24,19 @@ from hvdocker.cli.flags.job import (
     NpFlag,
     OnHangFlag,
     PropagateExitFlag,
-    RanksFlag,
     RequirementsFlag,
     RestartsFlag,
     SecretFlag,
     StartTimeoutFlag,
     WorkdirFlag,
 )
+from hvdocker.cli.flags.panels import FAILURES
 from hvdocker.cli.flags.placement import (
     ExcludeFlag,
     ExplainFlag,
     GpuFlag,
     IncludeFlag,
+    PlaceFlag,
     StrategyFlag,
     explanation_printer,
 )
@@ -46,26 +47,19 @@ from hvdocker.cli.flags.verb import (
     LockWaitFlag,
     QuietFlag,
     SkipHooksFlag,
-    one_inventory,
 )
+from hvdocker.cli.job_words import script_and_flags
 from hvdocker.cli.train import attach_viewer
 from hvdocker.cli.verb_setup import env_and_progress, hooks_for_verb, plan_printer
-from hvdocker.launchers.passed_flags import refuse_unknown_words, split_passed_flags
 
 if TYPE_CHECKING:
     from hvdocker.training.run import RunReport
 
-INVENTORY_SUFFIXES = (".yaml", ".yml")
-
 
 def run(
     ctx: typer.Context,
-    inventory: Annotated[
-        Optional[str],  # noqa: UP045  # typer reads the annotation at run time on Python 3.10
-        typer.Argument(help="The YAML file that names the hosts; or -i.", show_default=False),
-    ] = None,
     script: Annotated[
-        Optional[str],  # noqa: UP045  # as above
+        Optional[str],  # noqa: UP045  # typer reads the annotation at run time on Python 3.10
         typer.Argument(help="The Python script; its own arguments go after --.", show_default=False),
     ] = None,
     np: NpFlag = None,
@@ -73,7 +67,7 @@ def run(
     max_np: MaxNpFlag = None,
     module: ModuleFlag = None,
     launcher: LauncherFlag = None,
-    hosts: RanksFlag = None,
+    place: PlaceFlag = None,
     strategy: StrategyFlag = None,
     gpu: GpuFlag = None,
     include: IncludeFlag = None,
@@ -94,10 +88,14 @@ def run(
     keep: Annotated[
         str,
         typer.Option(
-            "--keep", metavar="WHEN", help="When the cluster stays: never, failed (the job failed) or always."
+            "--keep",
+            metavar="WHEN",
+            help="When the cluster stays: never, failed (the job failed) or always.",
+            autocompletion=choice("never", "failed", "always"),
+            rich_help_panel=FAILURES,
         ),
     ] = "never",
-    inventory_flag: InventoryFlag = None,
+    inventory: InventoryFlag = None,
     lock_wait: LockWaitFlag = 60.0,
     accept_new_host_keys: AcceptFlag = False,
     force: JobForceFlag = False,
@@ -107,17 +105,15 @@ def run(
 ) -> None:
     """Train on a cluster of its own: up, train, bring home and down in one.
 
-    [bold]run inventory.yaml train.py -np 6 -- --epochs 3[/] · [bold]run -m pkg.mod[/]
+      hvdocker run inventory.yaml train.py -np 6 -- --epochs 3
+      hvdocker run -m package.module -np 6
 
-    Whatever happens, all is given back, or the command that does so is
-    told. Ctrl-C (and SIGTERM) stops the job and brings its outputs home,
-    Ctrl-C twice stops it at once. A lost link or a closed terminal leaves
-    it running: [bold]hvdocker gc[/] gives back what is left when it has ended.
+    Whatever happens, all is given back, or the command that does so is told.
+    Ctrl-C (and SIGTERM) stops the job and brings its outputs home, Ctrl-C
+    twice stops it at once. A lost link or a closed terminal leaves it
+    running: `hvdocker gc` gives back what is left when it has ended.
     """
-    words = [word for word in (inventory, script) if word]
-    plain, tuning = split_passed_flags([*words, *ctx.args])
-    file, plain = _split_inventory(plain, inventory_flag)
-    refuse_unknown_words([word for word in plain if word.startswith("-")] or plain[1:])
+    script, passed = script_and_flags(ctx, script)
     from hvdocker.inventory.locate import locate
     from hvdocker.training.inputs.request import TrainRequest
     from hvdocker.training.inputs.resilience_flags import ResilienceFlags
@@ -125,11 +121,11 @@ def run(
     from hvdocker.training.run import run as act
 
     request = TrainRequest(
-        script=plain[0] if plain else None,
+        script=script,
         module=module,
         rest=ctx.obj.rest or (),
         np=np,
-        hosts=hosts,
+        hosts=place,
         strategy=strategy,
         gpu=gpu,
         include=include,
@@ -140,7 +136,7 @@ def run(
         env=tuple(env_flags or ()),
         secrets=tuple(secret_flags or ()),
         start_timeout_s=start_timeout,
-        tuning=tuning,
+        tuning=passed,
         launcher=launcher,
         fails_fast=fail_fast,
         endurance=ResilienceFlags(min_np, max_np, restarts, hang_after, on_hang),
@@ -155,22 +151,13 @@ def run(
         viewer = Viewer(plan=plan_printer(progress, dry_run))
         viewer.explained = explanation_printer(progress, explain)
         attach_viewer(viewer, progress, quiet)
-        located = locate(env, file)
+        located = locate(env, inventory)
         hooks = hooks_for_verb(env, progress, located, "run", skip_hooks or dry_run)
         with hooks.on_failure():
             report = act(env, located, request, keep, viewer, hooks=hooks)
         progress.pause()
         with hooks.for_cluster(report.located).with_job(report.job, report.hosts).on_failure():
             _finish(report, quiet)
-
-
-def _split_inventory(plain: list[str], flag: Path | None) -> tuple[Path | None, list[str]]:
-    """Return the inventory file and the other words. `plain` are the arguments of `run`. The first is the inventory if
-    it ends with .yaml or .yml; otherwise the inventory is `flag`, the value of `-i`. Raise UsageProblem if both are
-    given."""
-    if not plain or not plain[0].endswith(INVENTORY_SUFFIXES):
-        return flag, plain
-    return one_inventory(Path(plain[0]), flag), plain[1:]
 
 
 @contextmanager

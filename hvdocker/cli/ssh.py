@@ -7,13 +7,16 @@ from typing import Annotated
 
 import typer
 
+from hvdocker.cli.completers import complete_hosts
 from hvdocker.cli.flags.verb import ClusterFlag, InventoryFlag
 from hvdocker.cli.verb_setup import env_and_progress
 
 
 def ssh(
     ctx: typer.Context,
-    host: Annotated[str, typer.Argument(help="A host of the inventory.", show_default=False)],
+    host: Annotated[
+        str, typer.Argument(help="A host of the inventory.", show_default=False, autocompletion=complete_hosts)
+    ],
     machine: Annotated[
         bool, typer.Option("--machine", metavar="", help="On the machine itself, not in its worker.")
     ] = False,
@@ -22,7 +25,9 @@ def ssh(
 ) -> None:
     """Open a shell in the worker on a host, or on the machine itself.
 
-    [bold]ssh gpu-a[/] · [bold]ssh gpu-a -- nvidia-smi[/] · [bold]ssh gpu-a --machine[/]
+      hvdocker ssh gpu-a
+      hvdocker ssh gpu-a -- nvidia-smi
+      hvdocker ssh gpu-a --machine
 
     Through OpenSSH's own client, with the inventory's user, port, key and
     jump host, and with its exit code. Words after -- are run as they are.

@@ -13,6 +13,8 @@ def status(
 ) -> None:
     """Show every host's worker and the cluster's jobs.
 
+      hvdocker status inventory.yaml
+
     Everything is read from the hosts: any laptop with the inventory sees
     the same.
     """

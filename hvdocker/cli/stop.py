@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import typer
 
+from hvdocker.cli.flags.job import JobArgument
 from hvdocker.cli.flags.verb import ClusterFlag, ForceFlag, InventoryFlag, refuse_rest
-from hvdocker.cli.logs import JobArgument
 from hvdocker.cli.verb_setup import env_and_progress
 
 
@@ -17,6 +17,8 @@ def stop(
     force: ForceFlag = False,
 ) -> None:
     """Stop a job: every rank on every host gets SIGTERM, then SIGKILL.
+
+      hvdocker stop train-4kq2
 
     The workers stay, ready for the next job. Where the job's head is away,
     its ranks on the other hosts are ended.

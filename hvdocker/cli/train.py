@@ -10,6 +10,7 @@ import typer
 
 from hvdocker.cli.flags.job import (
     ChecksumFlag,
+    DetachFlag,
     EnvFlag,
     FailFastFlag,
     HangAfterFlag,
@@ -22,18 +23,19 @@ from hvdocker.cli.flags.job import (
     NpFlag,
     OnHangFlag,
     PropagateExitFlag,
-    RanksFlag,
     RequirementsFlag,
     RestartsFlag,
     SecretFlag,
     StartTimeoutFlag,
     WorkdirFlag,
 )
+from hvdocker.cli.flags.panels import WHERE
 from hvdocker.cli.flags.placement import (
     ExcludeFlag,
     ExplainFlag,
     GpuFlag,
     IncludeFlag,
+    PlaceFlag,
     StrategyFlag,
     explanation_printer,
 )
@@ -48,8 +50,8 @@ from hvdocker.cli.flags.verb import (
     SkipHooksFlag,
     check_script_flag,
 )
+from hvdocker.cli.job_words import script_and_flags
 from hvdocker.cli.verb_setup import env_and_progress, hooks_for_verb, plan_printer
-from hvdocker.launchers.passed_flags import refuse_unknown_words, split_passed_flags
 
 if TYPE_CHECKING:
     from hvdocker.console.progress import Progress
@@ -69,7 +71,7 @@ def train(
     max_np: MaxNpFlag = None,
     module: ModuleFlag = None,
     launcher: LauncherFlag = None,
-    hosts: RanksFlag = None,
+    place: PlaceFlag = None,
     strategy: StrategyFlag = None,
     gpu: GpuFlag = None,
     include: IncludeFlag = None,
@@ -87,9 +89,15 @@ def train(
     on_hang: OnHangFlag = "wait",
     fail_fast: FailFastFlag = False,
     propagate_exit: PropagateExitFlag = False,
-    detach: Annotated[bool, typer.Option("-d", "--detach", metavar="", help="Start the job and come back.")] = False,
+    detach: DetachFlag = False,
     queue: Annotated[
-        bool, typer.Option("--queue", metavar="", help="Wait for slots that others hold: first come, first served.")
+        bool,
+        typer.Option(
+            "--queue",
+            metavar="",
+            help="Wait for slots that others hold: first come, first served.",
+            rich_help_panel=WHERE,
+        ),
     ] = False,
     inventory: InventoryFlag = None,
     cluster: ClusterFlag = None,
@@ -103,17 +111,18 @@ def train(
 ) -> None:
     """Train on the cluster: sync the code, run every rank, stream their output.
 
-    [bold]train train.py -np 2 -- --epochs 3[/] · [bold]train -m pkg.mod[/] · [bold]train -- any command[/]
+      hvdocker train train.py -np 2 -- --epochs 3
+      hvdocker train -m package.module -np 4
+      hvdocker train -np 2 -- any command
 
     Ctrl-C stops the job on every host. A lost connection or a closed terminal
-    does not: [bold]hvdocker logs -f[/] shows the output again. A lost connection
-    is first retried for a minute. Flags of the launcher (--fusion-threshold-mb,
+    does not: `hvdocker logs -f` shows the output again. A lost connection is
+    first retried for a minute. Flags of the launcher (--fusion-threshold-mb,
     --max-restarts, --mca, …) are passed on.
     """
     check_script_flag(as_script, dry_run)
-    # If a tuning flag precedes the script, typer passes the flag as `script` and the script in `ctx.args`.
-    plain, tuning = split_passed_flags([*([script] if script else []), *ctx.args])
-    refuse_unknown_words([word for word in plain if word.startswith("-")] or plain[1:])
+    # If a flag of the launcher precedes the script, typer passes the flag as `script` and the script in `ctx.args`.
+    script, passed = script_and_flags(ctx, script)
     from hvdocker.inventory.locate import locate
     from hvdocker.training.inputs.request import TrainRequest
     from hvdocker.training.inputs.resilience_flags import ResilienceFlags
@@ -122,11 +131,11 @@ def train(
     from hvdocker.training.train_hooks import TrainHooks
 
     request = TrainRequest(
-        script=plain[0] if plain else None,
+        script=script,
         module=module,
         rest=ctx.obj.rest or (),
         np=np,
-        hosts=hosts,
+        hosts=place,
         strategy=strategy,
         gpu=gpu,
         include=include,
@@ -137,7 +146,7 @@ def train(
         env=tuple(env_flags or ()),
         secrets=tuple(secret_flags or ()),
         start_timeout_s=start_timeout,
-        tuning=tuning,
+        tuning=passed,
         launcher=launcher,
         fails_fast=fail_fast,
         endurance=ResilienceFlags(min_np, max_np, restarts, hang_after, on_hang),

@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
+from hvdocker.cli.completers import choice, complete_images
+from hvdocker.cli.flags.panels import WHERE
 from hvdocker.cli.flags.placement import (
     ExcludeFlag,
     ExplainFlag,
     GpuFlag,
     IncludeFlag,
+    PlaceFlag,
     StrategyFlag,
     explanation_printer,
 )
@@ -26,7 +29,6 @@ from hvdocker.cli.flags.verb import (
     ScriptFlag,
     SkipHooksFlag,
     check_script_flag,
-    one_inventory,
     refuse_rest,
 )
 from hvdocker.cli.verb_setup import env_and_progress, hooks_for_verb, plan_printer
@@ -51,24 +53,34 @@ _PRELOADS = (
 
 def up(
     ctx: typer.Context,
-    inventory: Annotated[
-        Optional[Path],  # noqa: UP045  # typer reads the annotation at run time on Python 3.10
-        typer.Argument(help="The YAML file that names the hosts.", show_default=False),
-    ] = None,
     hosts: Annotated[
-        Optional[str],  # noqa: UP045  # as above
-        typer.Option("--hosts", metavar="A,B", help="Hosts instead of a file: a,user@b", show_default=False),
+        Optional[str],  # noqa: UP045  # typer reads the annotation at run time on Python 3.10
+        typer.Option(
+            "--hosts",
+            metavar="A,B",
+            help="Machines instead of a file: a,user@b",
+            show_default=False,
+            rich_help_panel=WHERE,
+        ),
     ] = None,
     local: Annotated[
         Optional[int],  # noqa: UP045  # as above
         typer.Option(
-            "--local", metavar="N", help="That many workers on this machine's own engine.", show_default=False
+            "--local",
+            metavar="N",
+            help="That many workers on this machine's own engine.",
+            show_default=False,
+            rich_help_panel=WHERE,
         ),
     ] = None,
     image: Annotated[
         str,
         typer.Option(
-            "--image", metavar="IMAGE", help="This image, whatever the inventory says; it stays.", show_default=False
+            "--image",
+            metavar="IMAGE",
+            help="This image, whatever the inventory says; it stays.",
+            show_default=False,
+            autocompletion=complete_images,
         ),
     ] = "",
     np: Annotated[
@@ -79,21 +91,25 @@ def up(
             metavar="N",
             help="Only so many slots, where they are free. Default: every host, all that is free there.",
             show_default=False,
+            rich_help_panel=WHERE,
         ),
     ] = None,
-    where: Annotated[
-        Optional[str],  # noqa: UP045  # as above
-        typer.Option("-H", metavar="HOSTS", help="Exactly these slots: a:2,b:1", show_default=False),
-    ] = None,
+    place: PlaceFlag = None,
     strategy: StrategyFlag = None,
     gpu: GpuFlag = None,
     include: IncludeFlag = None,
     exclude: ExcludeFlag = None,
     explain: ExplainFlag = False,
     keep: Annotated[
-        str, typer.Option("--keep", metavar="WHEN", help="What a failed run leaves: never (undo it), failed or always.")
+        str,
+        typer.Option(
+            "--keep",
+            metavar="WHEN",
+            help="What a failed run leaves: never (undo it), failed or always.",
+            autocompletion=choice("never", "failed", "always"),
+        ),
     ] = "never",
-    inventory_flag: InventoryFlag = None,
+    inventory: InventoryFlag = None,
     cluster: ClusterFlag = None,
     lock_wait: LockWaitFlag = 0.0,
     accept_new_host_keys: AcceptFlag = False,
@@ -105,8 +121,12 @@ def up(
 ) -> None:
     """Bring the cluster up: image, keys and one worker on every host.
 
-    [bold]up -np 6[/] takes six GPUs (or slots) where they are free, and no more.
-    [bold]--explain[/] says why these hosts were chosen.
+      hvdocker up inventory.yaml
+      hvdocker up -np 4
+      hvdocker up --hosts gpu-a,ubuntu@gpu-b
+
+    Without -np it takes every GPU (or slot) that is free, until
+    `hvdocker down`. With -np 4 it takes four, where they are free.
 
     A second run on a healthy cluster has nothing to do, and says so.
     A failed run names the host and undoes what it made.
@@ -121,13 +141,13 @@ def up(
     check_keep(keep)
     check_script_flag(script, dry_run)
     with env_and_progress(quiet or script, _PRELOADS) as (env, progress):
-        located = _locate_or_generate(env, one_inventory(inventory, inventory_flag), hosts, local, image, cluster)
+        located = _locate_or_generate(env, inventory, hosts, local, image, cluster)
         request = None
-        if any(value is not None for value in (np, where, strategy, gpu, include, exclude)):
+        if any(value is not None for value in (np, place, strategy, gpu, include, exclude)):
             # Imported only here: what it needs is otherwise imported while the hosts are being connected to.
             from hvdocker.placement.slot_flags import SlotFlags, slot_request
 
-            request = slot_request(SlotFlags(np, where, strategy, gpu, include, exclude), located.inventory)
+            request = slot_request(SlotFlags(np, place, strategy, gpu, include, exclude), located.inventory)
         elif explain:
             raise UsageProblem("--explain goes with -np: `up` alone takes every slot that is free")
         options = UpOptions(accept_new_host_keys, dry_run, keep, force, lock_wait, request)

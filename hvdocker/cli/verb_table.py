@@ -14,16 +14,23 @@ import typer
 import typer.core
 import typer.main
 
+from hvdocker.cli.verb_command import GroupCommand, VerbCommand
+
 
 @dataclass(frozen=True)
 class Verb:
     """A command of the command line.
 
     `target` is `module:name` in hvdocker.cli, and names a function or a typer app with subcommands. `help` repeats
-    the first line of the command's docstring; a test keeps them equal. `settings` are typer's context settings."""
+    the first line of the command's docstring; a test keeps them equal. `group` is the heading under which `hvdocker -h`
+    lists the verb, and `short` its text there. `words` says what the command takes besides options, in its usage line.
+    `settings` are typer's context settings."""
 
     target: str
     help: str
+    group: str
+    short: str
+    words: str = ""
     settings: Mapping[str, bool] = field(default_factory=dict)
 
     def load(self, name: str) -> Any:
@@ -34,62 +41,139 @@ class Verb:
         if isinstance(found, typer.Typer):
             command: Any = typer.main.get_group(found)
         else:
-            alone = typer.Typer(add_completion=False, rich_markup_mode="rich")
-            alone.command(name, context_settings=dict(self.settings))(found)
+            alone = typer.Typer(add_completion=False, rich_markup_mode=None)
+            metavar = f"[OPTIONS] {self.words}".rstrip()
+            alone.command(name, cls=VerbCommand, context_settings=dict(self.settings), options_metavar=metavar)(found)
             command = typer.main.get_command(alone)
         command.name = name
         return command
 
 
+_PREPARE, _CLUSTER, _TRAIN, _JOBS, _INSIDE, _KEEP = "Prepare", "Cluster", "Train", "Jobs", "Inside", "Keep"
+_ARGUMENTS = "[-- ARGUMENTS]"
+# Typer must accept flags that it does not know: train and run pass flags of the launcher on, and exec names the command
+# that was typed without `--`. They refuse other flags themselves.
+_PASSES_FLAGS = {"allow_extra_args": True, "ignore_unknown_options": True}
+
+# In the order of `hvdocker -h`.
 VERBS = {
-    "init": Verb("init:init", "Write a commented inventory, with hosts from ~/.ssh/config."),
-    "config": Verb("config:config", "Print the inventory as hvdocker understands it, secrets hidden."),
-    "doctor": Verb("doctor:doctor", "Find out what stands between these hosts and a training."),
-    "up": Verb("up:up", "Bring the cluster up: image, keys and one worker on every host."),
-    "status": Verb("status:status", "Show every host's worker and the cluster's jobs."),
-    "gpus": Verb("gpus:gpus", "Show every GPU of every host: what it is, what it does, who holds it."),
+    "init": Verb(
+        "init:init", "Write a commented inventory, with hosts from ~/.ssh/config.", _PREPARE, "write an inventory"
+    ),
+    "doctor": Verb(
+        "doctor:doctor", "Find out what stands between these hosts and a training.", _PREPARE, "check the hosts"
+    ),
+    "config": Verb(
+        "config:config",
+        "Print the inventory as hvdocker understands it, secrets hidden.",
+        _PREPARE,
+        "show every setting",
+    ),
+    "image": Verb("image:app", "Build, check, list and push training images.", _PREPARE, "build, check, send images"),
+    "up": Verb(
+        "up:up", "Bring the cluster up: image, keys and one worker on every host.", _CLUSTER, "start a worker per host"
+    ),
+    "status": Verb("status:status", "Show every host's worker and the cluster's jobs.", _CLUSTER, "workers and jobs"),
+    "down": Verb(
+        "down:down",
+        "Give the machines back: bring outputs home, then remove all that is ours.",
+        _CLUSTER,
+        "fetch outputs, remove all",
+    ),
+    "gpus": Verb(
+        "gpus:gpus",
+        "Show every GPU of every host: what it is, what it does, who holds it.",
+        _CLUSTER,
+        "every GPU, who holds it",
+    ),
     "train": Verb(
         "train:train",
         "Train on the cluster: sync the code, run every rank, stream their output.",
-        # Typer must accept flags that it does not know: `train` passes flags of the launcher on and refuses others.
-        {"allow_extra_args": True, "ignore_unknown_options": True},
+        _TRAIN,
+        "run a script on all hosts",
+        _ARGUMENTS,
+        _PASSES_FLAGS,
     ),
     "run": Verb(
         "run:run",
         "Train on a cluster of its own: up, train, bring home and down in one.",
-        {"allow_extra_args": True, "ignore_unknown_options": True},
+        _TRAIN,
+        "up, train, down in one",
+        _ARGUMENTS,
+        _PASSES_FLAGS,
     ),
-    "jobs": Verb("jobs:jobs", "Show the jobs of every cluster on these hosts, and who waits for slots."),
-    "logs": Verb("logs:logs", "Print a job's output again; with -f, as it comes."),
-    "attach": Verb("attach:attach", "Watch a running job to its end, as if it had been started here."),
-    "stop": Verb("stop:stop", "Stop a job: every rank on every host gets SIGTERM, then SIGKILL."),
-    "fetch": Verb("fetch:fetch", "Bring a job's outputs and logs home from all its hosts."),
-    "replay": Verb("replay:replay", "Run a job again: the same code, command, environment and slots."),
-    "diff": Verb("diff:diff", "Say what was different between two jobs."),
-    "exec": Verb("exec:execute", "Run a command in the workers, on all hosts at once."),
-    "ssh": Verb("ssh:ssh", "Open a shell in the worker on a host, or on the machine itself."),
-    "down": Verb("down:down", "Give the machines back: bring outputs home, then remove all that is ours."),
-    "gc": Verb("gc:gc", "Give back what nobody uses any more: dead runs, leftovers, old images."),
-    "keys": Verb("keys:app", "Replace the keys of the cluster."),
-    "lock": Verb("lock:app", "Show who is changing the hosts, and release a dead lock."),
-    "image": Verb("image:app", "Build, check, list and push training images."),
+    "replay": Verb(
+        "replay:replay", "Run a job again: the same code, command, environment and slots.", _TRAIN, "run a job again"
+    ),
+    "diff": Verb("diff:diff", "Say what was different between two jobs.", _TRAIN, "compare two jobs"),
+    "jobs": Verb(
+        "jobs:jobs",
+        "Show the jobs of every cluster on these hosts, and who waits for slots.",
+        _JOBS,
+        "list jobs and the queue",
+    ),
+    "logs": Verb("logs:logs", "Print a job's output again; with -f, as it comes.", _JOBS, "print its output, or -f"),
+    "attach": Verb(
+        "attach:attach",
+        "Watch a running job to its end, as if it had been started here.",
+        _JOBS,
+        "watch it to its end",
+    ),
+    "stop": Verb("stop:stop", "Stop a job: every rank on every host gets SIGTERM, then SIGKILL.", _JOBS, "stop it"),
+    "fetch": Verb(
+        "fetch:fetch", "Bring a job's outputs and logs home from all its hosts.", _JOBS, "bring its outputs home"
+    ),
+    "exec": Verb(
+        "exec:execute",
+        "Run a command in the workers, on all hosts at once.",
+        _INSIDE,
+        "a command in all workers",
+        "-- COMMAND",
+        _PASSES_FLAGS,
+    ),
+    "ssh": Verb(
+        "ssh:ssh",
+        "Open a shell in the worker on a host, or on the machine itself.",
+        _INSIDE,
+        "a shell on a host",
+        "[-- COMMAND]",
+    ),
+    "gc": Verb(
+        "gc:gc", "Give back what nobody uses any more: dead runs, leftovers, old images.", _KEEP, "remove leftovers"
+    ),
+    "keys": Verb("keys:app", "Replace the keys of the cluster.", _KEEP, "replace the keys"),
+    "lock": Verb(
+        "lock:app", "Show who is changing the hosts, and release a dead lock.", _KEEP, "who changes the hosts"
+    ),
 }
+# Not in the groups: it is named at the end of the page.
+_HELP = Verb("help:show_help", "Show the help of a verb with all its options, or of a topic.", "", "")
 
 
-class VerbGroup(typer.core.TyperGroup):
+class VerbGroup(GroupCommand):
     """The root command. It lists all verbs of VERBS and imports only the verb that the command line names."""
 
     def __init__(self, **settings: Any) -> None:
-        """Add a placeholder for each verb: a command that has only a name and a help line, for `hvdocker --help`.
+        """Add a placeholder for each verb: a command that has only a name and a help line, for completion.
         `resolve_command` replaces it by the imported verb. `settings` are passed to typer unchanged."""
         super().__init__(**settings)
-        for name, verb in VERBS.items():
-            self.commands[name] = typer.core.TyperCommand(name, help=verb.help, rich_markup_mode="rich")
+        for name, verb in {**VERBS, "help": _HELP}.items():
+            self.commands[name] = typer.core.TyperCommand(name, help=verb.help, rich_markup_mode=None)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Import the verb that the command line names, and return its name, its command and the other arguments. The
-        command is None if click found no name.
+        """Import the verb that the command line names, and return its name, its command and the other arguments. For a
+        word that is no verb, raise UsageProblem; while words are completed, return None as command instead.
 
         The types are `Any` because they are classes of click that depend on typer's version."""
-        name, _, rest = super().resolve_command(ctx, args)
-        return name, VERBS[name].load(name) if name else None, rest
+        name, command, rest = super().resolve_command(ctx, args)
+        verb = _HELP if name == "help" else VERBS.get(name)
+        return name, verb.load(name) if verb else command, rest
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        from hvdocker.cli.pages.root_page import root_page
+        from hvdocker.cli.pages.topics import TOPICS
+
+        groups: dict[str, list[tuple[str, str]]] = {}
+        for name, verb in VERBS.items():
+            groups.setdefault(verb.group, []).append((name, verb.short))
+        formatter.write(root_page(groups, TOPICS))

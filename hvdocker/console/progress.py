@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+import time
+from collections.abc import Callable
 from contextlib import nullcontext
 from types import TracebackType
 
@@ -15,17 +17,21 @@ from hvdocker.events import Event
 from hvdocker.units import show_bytes
 
 _MOST_ROWS = 12
+# Work that takes longer shows its time.
+_LONG_S = 2
 
 
 class Progress:
     """A listener that shows a verb's Events while its `with` block runs: as a live table on a terminal, as lines
     elsewhere. With `is_quiet` it shows no events."""
 
-    def __init__(self, console: Console, is_quiet: bool = False) -> None:
+    def __init__(self, console: Console, is_quiet: bool = False, now: Callable[[], float] = time.monotonic) -> None:
+        self._now = now
         self._console = console
         self._is_quiet = is_quiet
         self._lock = threading.Lock()
         self._rows: dict[str, Event] = {}
+        self._began: dict[str, float] = {}
         self._said: set[tuple[str, str | None, str]] = set()
         self._live: Live | None = None
         self._screen: OutputScreen | None = None
@@ -86,8 +92,10 @@ class Progress:
         key = f"{event.stage} {event.host or ''}"
         if event.is_end:
             self._rows.pop(key, None)
+            self._began.pop(key, None)
         else:
             self._rows[key] = event
+            self._began.setdefault(key, self._now())
 
     def _print(self, event: Event) -> None:
         """Print an event as a line, because there is no live table. Each text is printed once per stage (kind of work)
@@ -101,7 +109,9 @@ class Progress:
     def _view(self) -> Group:
         with self._lock:
             events = list(self._rows.values())
-        rows = [_row(event, self._console.width) for event in events[-_MOST_ROWS:]]
+            waited = [self._now() - began for began in self._began.values()]
+        width = self._console.width
+        rows = [_row(event, seconds, width) for event, seconds in [*zip(events, waited, strict=True)][-_MOST_ROWS:]]
         if len(events) > _MOST_ROWS:
             rows.append(Text(f"{'':<11}and {len(events) - _MOST_ROWS} more"))
         return Group(*rows)
@@ -111,12 +121,14 @@ def _line(event: Event) -> str:
     return f"{event.stage:<10} {event.host or '':<12} {event.text}"
 
 
-def _row(event: Event, width: int) -> Text:
+def _row(event: Event, seconds: float, width: int) -> Text:
     text = Text(f"{event.stage:<10} ", style="stage", no_wrap=True, overflow="ellipsis")
     text.append(f"{event.host or '':<12} ", style="bold")
     if event.done is not None:
         text.append(_bar(event.done, event.total), style="good")
     text.append(event.text, style="default")
+    if seconds >= _LONG_S:
+        text.append(f"  {seconds:.0f} s", style="quiet")
     text.truncate(width, overflow="ellipsis")
     return text
 

@@ -26,7 +26,7 @@ def config(env: Env, explicit: Path | None) -> ConfigView:
     choice = choose(env, explicit)
     path = resolved(env, choice.path)
     text = read_text(path)
-    located, found = understood(text, path), find_origins(text)
+    located, found = understood(env, text, path), find_origins(text)
     view = ConfigView(redacted(located.inventory), str(located.path), choice.why, found.top)
     if located.inventory.is_local:
         return view

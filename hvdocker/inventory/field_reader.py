@@ -140,6 +140,13 @@ class FieldReader:
         return "nothing" if value is None else self.document.texts[path]
 
 
+# Keys that no inventory has, and what to do instead.
+_HINTS = {
+    "password": "hvdocker logs in with keys only; copy yours with ssh-copy-id",
+    "pass": "hvdocker logs in with keys only; copy yours with ssh-copy-id",
+}
+
+
 def _suggestion(key: str, field: Field) -> str:
     """Return the end of the message about the unknown key `key` in the mapping `field`: the key that was probably
     meant, or all known keys. A key of a mapping inside `field`, such as `port` of `ssh`, is named with that mapping."""
@@ -147,8 +154,10 @@ def _suggestion(key: str, field: Field) -> str:
         # A list such as `hosts` has entries, not keys.
         if group.kind is FieldKind.GROUP and key in group.names:
             return f"; did you mean `{group.name}: {{{key}: …}}`?"
+    if hint := _HINTS.get(key):
+        return f"; {hint}"
     known = field.names
-    close = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
+    close = difflib.get_close_matches(key, known, n=1, cutoff=0.66)
     return f"; did you mean `{close[0]}`?" if close else f"; known are {', '.join(known)}"
 
 

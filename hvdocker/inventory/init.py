@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,10 +11,11 @@ from pathlib import Path
 
 from hvdocker.env import Env
 from hvdocker.errors import InventoryError, UsageProblem
-from hvdocker.inventory.locate import FOLDER, resolved
+from hvdocker.inventory.locate import FOLDER, read_text, resolved
 from hvdocker.inventory.menu_choice import parse_menu_choice
-from hvdocker.inventory.parse import parse
-from hvdocker.inventory.safe_text import printable
+from hvdocker.inventory.other_formats import other_format
+from hvdocker.inventory.parse import parse, without_lines
+from hvdocker.inventory.safe_text import printable, yaml_scalar
 from hvdocker.inventory.template import inventory_file
 
 DEFAULT_FILE = Path("inventory.yaml")
@@ -24,7 +24,8 @@ DEFAULT_FILE = Path("inventory.yaml")
 @dataclass(frozen=True)
 class SshConfigHost:
     """A host that a Host line of ~/.ssh/config names. `about` is shown beside it in the list from which the user
-    chooses: its HostName and User, such as `10.0.0.5, user kim`, or empty text if neither is set."""
+    chooses: its HostName, Port, User and
+    ProxyJump, such as `10.0.0.5:2222, user kim, via bastion`, or empty text if none is set."""
 
     name: str
     about: str = ""
@@ -33,13 +34,14 @@ class SshConfigHost:
 @dataclass(frozen=True)
 class InitRequest:
     """The arguments of `init`. `path` is the file to write, `hosts` are the hosts that the user named.
-    `takes_all` adds all hosts of ~/.ssh/config that an inventory can contain. `is_forced` allows overwriting an
-    existing file."""
+    `takes_all` adds all hosts of ~/.ssh/config that an inventory can contain. `source` is a file of another tool with
+    hosts (`--from`), such as a hostfile. `is_forced` allows overwriting an existing file."""
 
     path: Path = DEFAULT_FILE
     hosts: tuple[str, ...] = ()
     takes_all: bool = False
     is_forced: bool = False
+    source: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -72,16 +74,18 @@ def init(env: Env, request: InitRequest, choose: HostChooser | None = None) -> I
     offers, left_out = _ssh_config_hosts()
     known = [offer.name for offer in offers]
     hosts = list(request.hosts)
+    taken = _entries_of(env, request.source) if request.source else ()
     if request.takes_all:
         if not known:
             raise UsageProblem("~/.ssh/config names no hosts", fix="name them: hvdocker init --hosts a,user@b")
         hosts = list(dict.fromkeys((*hosts, *known)))
-    elif not hosts and choose:
+    elif not hosts and not taken and choose:
         hosts = choose(offers)
     if hosts:
         check_host_names(hosts)
-    _write(path, inventory_file(path.name, hosts, known), request.is_forced)
-    return InitReport(path, tuple(hosts), left_out, _is_state_ignored(path.parent))
+    entries = [*taken, *map(yaml_scalar, hosts)]
+    _write(path, inventory_file(path.name, entries, known), request.is_forced)
+    return InitReport(path, tuple(entries), left_out, _is_state_ignored(path.parent))
 
 
 def parse_host_choice(text: str, offers: Sequence[SshConfigHost]) -> list[str]:
@@ -96,16 +100,35 @@ def parse_host_choice(text: str, offers: Sequence[SshConfigHost]) -> list[str]:
     return hosts
 
 
+def _entries_of(env: Env, source: Path) -> tuple[str, ...]:
+    """Return the hosts in the file `source` of another tool, as entries of `hosts:`. Raise UsageProblem if its format
+    is not known, and InventoryError if an entry is not valid in an inventory."""
+    path = resolved(env, source)
+    if not path.exists():
+        raise UsageProblem(f"there is no file {path}", fix="check the path behind --from")
+    found = other_format(read_text(path))
+    if found is None:
+        raise UsageProblem(
+            f"{path} is neither a hostfile nor an Ansible inventory",
+            fix="a hostfile has a host in each line: gpu-a slots=4",
+        )
+    _check_entries(found.entries, path.name)
+    return found.entries
+
+
 def check_host_names(hosts: Sequence[str]) -> None:
     """Raise InventoryError if one of these hosts is not valid in an inventory.
 
     The hosts are checked by parsing the file that `init` would write. The user has not seen that file, so the
     problems are reported without line numbers."""
+    _check_entries(tuple(map(yaml_scalar, hosts)), "the list of hosts")
+
+
+def _check_entries(entries: Sequence[str], source: str) -> None:
     try:
-        parse(inventory_file("inventory.yaml", hosts), "the list of hosts", "new")
+        parse(inventory_file("inventory.yaml", entries), source, "new")
     except InventoryError as error:
-        problems = [re.sub(r"^hosts/\d+ \(line \d+\): ", "a host ", problem) for problem in error.problems]
-        raise InventoryError("the list of hosts", problems) from error
+        raise without_lines(error, source) from error
 
 
 def _ssh_config_hosts() -> tuple[list[SshConfigHost], tuple[str, ...]]:
@@ -114,7 +137,9 @@ def _ssh_config_hosts() -> tuple[list[SshConfigHost], tuple[str, ...]]:
     config = ssh_config.load()
     good = [name for name in config.hosts if _is_nameable(name)]
     left_out = tuple(printable(name) for name in config.hosts if name not in good)
-    return [SshConfigHost(name, _describe_host(name, config.lookup(name))) for name in good], left_out
+    said = {name: config.lookup(name) for name in good}
+    offers = [SshConfigHost(name, _describe_host(name, one)) for name, one in said.items() if not _is_code_server(one)]
+    return offers, left_out
 
 
 def _is_nameable(name: str) -> bool:
@@ -127,9 +152,16 @@ def _is_nameable(name: str) -> bool:
 
 def _describe_host(name: str, said: object) -> str:
     values = said if isinstance(said, dict) else {}
-    address = str(values.get("hostname", name))
-    parts = [address if address != name else "", f"user {values['user']}" if "user" in values else ""]
-    return printable(", ".join(part for part in parts if part))
+    address, port = str(values.get("hostname", name)), str(values.get("port", "22"))
+    reached = f"{'' if address == name else address}{'' if port == '22' else f':{port}'}"
+    jump = values.get("proxyjump")
+    parts = [f"user {values['user']}" if "user" in values else "", f"via {jump}" if jump else ""]
+    return printable(", ".join(part for part in (reached, *parts) if part))
+
+
+def _is_code_server(said: object) -> bool:
+    """Whether `said`, what ~/.ssh/config says of a host, is about a server of git repositories: nobody trains there."""
+    return isinstance(said, dict) and said.get("user") == "git"
 
 
 def _check_target_path(path: Path, is_forced: bool) -> None:

@@ -12,9 +12,10 @@ from pathlib import Path
 
 from hvdocker import names
 from hvdocker.env import Env
-from hvdocker.errors import HvdockerError, NoCluster, UsageProblem
+from hvdocker.errors import HvdockerError, InventoryError, NoCluster, UsageProblem
 from hvdocker.inventory.fields import INVENTORY_FIELD
 from hvdocker.inventory.inventory import Inventory, KeyPair
+from hvdocker.inventory.other_formats import other_format
 from hvdocker.inventory.parse import parse
 from hvdocker.units import show_bytes
 
@@ -134,16 +135,28 @@ def choose(env: Env, explicit: Path | None) -> Choice:
 
 def read_inventory(env: Env, path: Path) -> Located:
     path = resolved(env, path)
-    return understood(read_text(path), path)
+    return understood(env, read_text(path), path)
 
 
 def resolved(env: Env, path: Path) -> Path:
-    return (env.cwd / at_home(path)).resolve()
+    """Return the absolute path. A pipe, such as that of `<(…)`, keeps its name: what it resolves to is no file."""
+    path = env.cwd / at_home(path)
+    return path if path.is_fifo() else path.resolve()
 
 
-def understood(text: str, path: Path) -> Located:
-    folder = path.parent.parent if path.parent.name == FOLDER else path.parent
-    inventory = parse(text, path.name, names.as_cluster_name(folder.name))
+def understood(env: Env, text: str, path: Path) -> Located:
+    """Return the inventory in `text`, which was read from `path`. Relative paths in it start from the folder of the
+    file, those of a pipe from the current folder. Raise InventoryError for its problems, and UsageProblem if it is a
+    file of another tool."""
+    folder = env.cwd if path.is_fifo() else path.parent.parent if path.parent.name == FOLDER else path.parent
+    try:
+        inventory = parse(text, path.name, names.as_cluster_name(folder.name))
+    except InventoryError as error:
+        if other := other_format(text):
+            command = shlex.join(("hvdocker", "init", "--from", str(path)))
+            what = f"{path} looks like {other.name}, not an inventory"
+            raise UsageProblem(what, fix=f"write one: {command}") from error
+        raise
     return Located(with_own_paths(inventory, folder), path)
 
 
@@ -154,9 +167,7 @@ def read_text(path: Path) -> str:
         with path.open("rb") as file:
             data = file.read(MOST_BYTES + 1)
     except FileNotFoundError as error:
-        raise UsageProblem(
-            f"there is no inventory {path}", fix="check the path, or write one: hvdocker init"
-        ) from error
+        raise UsageProblem(f"there is no inventory {path}", fix=_instead_of(path)) from error
     except OSError as error:
         raise UsageProblem(f"the inventory {path} cannot be read: {error.strerror or error}") from error
     if len(data) > MOST_BYTES:
@@ -167,6 +178,16 @@ def read_text(path: Path) -> str:
         line = data.count(b"\n", 0, error.start) + 1
         found = f"line {line} is not UTF-8 text (byte 0x{data[error.start]:02x})"
         raise UsageProblem(f"the inventory {path} cannot be read: {found}") from error
+
+
+def _instead_of(path: Path) -> str:
+    """Return what to do about an inventory that is not there: name the file that is, or the hosts."""
+    others = [name for name in DEFAULT_NAMES if name != path.name and (path.parent / name).is_file()]
+    if path.suffix in (".yaml", ".yml") and others:
+        return f"there is {others[0]} beside it"
+    if not path.suffix and path.parent.is_dir():
+        return f"if these are hosts: hvdocker up --hosts {shlex.quote(path.name)}; else write one: hvdocker init"
+    return "check the path, or write one: hvdocker init"
 
 
 def at_home(path: Path) -> Path:
@@ -232,6 +253,6 @@ def _default(env: Env) -> Path:
     if not found:
         raise NoCluster(
             "there is no cluster here: no .hvdocker/ in this folder or above, and no inventory.yaml",
-            fix="start one: hvdocker up inventory.yaml, or hvdocker up --local 2",
+            fix="write an inventory: hvdocker init; or start workers on this machine: hvdocker up --local 2",
         )
     return found[0]

@@ -43,6 +43,14 @@ def parse(text: str, source: str, default_cluster: str) -> Inventory:
     return inventory
 
 
+def without_lines(error: InventoryError, source: str) -> InventoryError:
+    """Return the problems of hosts that the user gave in another way than an inventory, such as `--hosts`: without
+    places and lines of an inventory that the user never saw. `source` names where the hosts came from."""
+    return InventoryError(
+        source, [re.sub(r"^hosts/\d+(/\w+)* \(line \d+\): ", "a host ", one) for one in error.problems]
+    )
+
+
 def _inventory(reader: FieldReader, default_cluster: str) -> Inventory:
     top = reader.group(reader.document.value, (), INVENTORY_FIELD, "settings")
     fields = {field.name: field for field in INVENTORY_FIELD.fields}

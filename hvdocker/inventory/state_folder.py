@@ -14,9 +14,9 @@ import yaml
 
 from hvdocker import names
 from hvdocker.env import Env
-from hvdocker.errors import HvdockerError, UsageProblem
+from hvdocker.errors import HvdockerError, InventoryError, UsageProblem
 from hvdocker.inventory.locate import FOLDER, Located, check_cluster_name, read_pointer
-from hvdocker.inventory.parse import parse
+from hvdocker.inventory.parse import parse, without_lines
 
 
 def generate(
@@ -44,7 +44,10 @@ def generate(
     text = _generated(body)
     path = env.cwd / FOLDER / "inventory.yaml"
     _refuse_other(path, local is not None, str(body["cluster"]))
-    return Located(parse(text, source, ""), path, text)
+    try:
+        return Located(parse(text, source, ""), path, text)
+    except InventoryError as error:
+        raise without_lines(error, source) from error
 
 
 def _generated(body: object) -> str:

@@ -10,22 +10,23 @@ from collections.abc import Iterator, Sequence
 from hvdocker.inventory.fields import HOST_FIELDS, TOP_FIELDS, Field
 from hvdocker.inventory.safe_text import yaml_scalar
 
-WIDTH = 98
+WIDTH = 79
 
 
-def inventory_file(name: str, hosts: Sequence[str], suggested: Sequence[str] = ()) -> str:
+def inventory_file(name: str, entries: Sequence[str], suggested: Sequence[str] = ()) -> str:
     """Return the text of a new inventory file. `name` is its file name, shown in the commands that its comments
-    suggest. `hosts` are its hosts, as ssh calls them, such as `gpu-a` or `kim@10.0.0.5`.
+    suggest. `entries` are its hosts in YAML, such as `gpu-a` or `{host: gpu-b, slots: 4}`.
 
-    If `hosts` is empty, the `suggested` hosts are listed as comments, or two examples if there are none."""
+    If there are none, the `suggested` hosts (names, as ssh calls them) are listed as comments, or two examples."""
     lines = [
-        "# The hosts of a cluster, and what their containers get. Only `hosts:` is needed. What stands",
-        "# behind a `#` is a suggestion, explained above it: take the `#` away to use it.",
+        "# The hosts of a cluster, and what their containers get. Only `hosts:` is",
+        "# needed. What stands behind a `#` is a suggestion, explained above it: take the",
+        "# `#` away to use it.",
         "#",
         f"#   start the cluster: hvdocker up {_shown(name)}",
         f"#   what all this comes to: hvdocker config {_shown(name)}",
         "",
-        *_hosts(hosts, suggested),
+        *_hosts(entries, suggested),
     ]
     for field in TOP_FIELDS:
         if field.name != "hosts":
@@ -38,19 +39,20 @@ def _shown(name: str) -> str:
     return name if name.isprintable() else "FILE"
 
 
-def _hosts(hosts: Sequence[str], suggested: Sequence[str]) -> Iterator[str]:
-    yield "# What ssh calls them. User, port, key and jump host come from ~/.ssh/config where it has them."
+def _hosts(entries: Sequence[str], suggested: Sequence[str]) -> Iterator[str]:
+    yield "# What ssh calls them. User, port, key and jump host come from ~/.ssh/config"
+    yield "# where it has them."
     yield "hosts:"
-    if not hosts:
+    if not entries:
         yield "  # Fill in at least one, a line each; without it this file is not complete."
-    for host in hosts:
-        yield f"  - {yaml_scalar(host)}"
-    for host in () if hosts else suggested or ("gpu-a", "ubuntu@10.0.0.12"):
+    for entry in entries:
+        yield f"  - {entry}"
+    for host in () if entries else suggested or ("gpu-a", "ubuntu@10.0.0.12"):
         yield f"  #- {yaml_scalar(host)}"
     yield "  # More about a host, where it is needed:"
     for field in HOST_FIELDS:
         yield from _explained(field, "  #   ", f"{field.name}: ")
-    yield "  #- {host: gpu-b, name: b, address: 10.0.0.12, slots: 4, ssh: {user: root, port: 2222}}"
+    yield "  #- {host: gpu-b, address: 10.0.0.12, slots: 4, ssh: {user: root, port: 2222}}"
 
 
 def _explained(field: Field, indent: str = "# ", begin: str = "") -> list[str]:

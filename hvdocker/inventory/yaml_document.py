@@ -21,6 +21,7 @@ KeyPath = tuple[str | int, ...]
 MOST_DEPTH = 20
 MOST_VALUES = 100_000
 MOST_PROBLEM = 240
+MOST_LINE = 60
 
 _TAG_PREFIX = "tag:yaml.org,2002:"
 _TEXT_TAGS = ("str", "timestamp", "value", "merge")
@@ -88,7 +89,7 @@ def read_yaml(text: str, source: str) -> Document:
         if root is not None:
             document.value = _convert(root, (), document)
     except yaml.YAMLError as error:
-        raise InventoryError(source, [_syntax_problem(error)]) from error
+        raise InventoryError(source, [_syntax_problem(error, text)]) from error
     except _TooLarge as error:
         raise InventoryError(source, [str(error)]) from error
     return document
@@ -106,11 +107,21 @@ def _events(text: str) -> Iterator[Any]:
         raise
 
 
-def _syntax_problem(error: yaml.YAMLError) -> str:
+def _syntax_problem(error: yaml.YAMLError, text: str) -> str:
+    """Return the line of the problem, what is wrong, and the line itself."""
     mark = getattr(error, "problem_mark", None)
-    text = getattr(error, "problem", None) or getattr(error, "reason", None) or "it cannot be read"
-    text = shortened(printable(text), MOST_PROBLEM)
-    return f"line {mark.line + 1}: not YAML: {text}" if mark else f"inventory: not YAML: {text}"
+    problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "it cannot be read"
+    problem = shortened(printable(problem), MOST_PROBLEM)
+    if not mark:
+        return f"inventory: not YAML: {problem}"
+    lines = text.splitlines()
+    line = lines[mark.line] if mark.line < len(lines) else ""
+    if line[: len(line) - len(line.lstrip())].count("\t"):
+        problem = "a tab; YAML wants spaces"
+    elif problem == "mapping values are not allowed here":
+        problem = "wrong indentation, or a second `:` in a line"
+    shown = f": {shortened(printable(line), MOST_LINE)}" if line.strip() else ""
+    return f"line {mark.line + 1}: not YAML: {problem}{shown}"
 
 
 class _Composer:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from ipaddress import ip_address
 
 from hvdocker.errors import UsageProblem
 from hvdocker.inventory.inventory import Inventory
 from hvdocker.placement.slots import STRATEGIES, SlotRequest
 from hvdocker.placement.strategies import LOCALHOST, parse_gpu, parse_hosts_flag
 from hvdocker.protocol.placement import Share
+
+# Far more than the slots of any cluster that is reached over SSH. Independent ranks may wait for slots.
+MOST_RANKS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -30,15 +34,36 @@ class SlotFlags:
 
 def check_slot_flags(wanted: SlotFlags) -> None:
     """Raise UsageProblem for flags that are wrong in any cluster: `-np` below 1, an unknown strategy, a malformed
-    `--gpu`, or `-H` together with `--strategy`. This needs no inventory, so it can run before any host is contacted."""
+    `--gpu` or `-H`, or `-H` together with `--strategy`. This needs no inventory, so it can run before any host is
+    contacted."""
     if wanted.np is not None and wanted.np < 1:
         raise UsageProblem(f"-np should be at least 1, got {wanted.np}")
+    if wanted.np is not None and wanted.np > MOST_RANKS:
+        raise UsageProblem(f"-np should be at most {MOST_RANKS}, got {wanted.np}")
     if wanted.strategy and wanted.strategy not in STRATEGIES:
         raise UsageProblem(f"there is no strategy {wanted.strategy!r}", fix=f"strategies are {', '.join(STRATEGIES)}")
     if wanted.hosts and wanted.strategy:
         raise UsageProblem("-H and --strategy exclude each other: -H says where every rank goes")
     if wanted.gpu:
         parse_gpu(wanted.gpu)
+    if wanted.hosts:
+        parse_hosts_flag(wanted.hosts, [LOCALHOST])
+
+
+def check_named_hosts(wanted: SlotFlags, inventory: Inventory) -> None:
+    """Raise UsageProblem if `-H`, `--include` or `--exclude` names a host that the inventory does not have. An address
+    is not refused here: it may be the training address of a host, which is known only after the host was observed."""
+    names = [host.name for host in inventory.hosts]
+    known = {LOCALHOST, *names, *(host.host for host in inventory.hosts)}
+    placed = [share.host for share in parse_hosts_flag(wanted.hosts, [*known])] if wanted.hosts else []
+    for flag, words in (
+        ("-H", placed),
+        ("--include", _words(wanted.include)),
+        ("--exclude", _words(wanted.exclude)),
+    ):
+        strangers = [word for word in words if word not in known and not _is_address(word)]
+        if strangers:
+            raise _unknown_hosts_error(flag, strangers, names)
 
 
 def slot_request(wanted: SlotFlags, inventory: Inventory, addresses: Mapping[str, str] = {}) -> SlotRequest:
@@ -80,12 +105,23 @@ def _localhost_head(text: str, exact: tuple[Share, ...], names: list[str]) -> st
 
 
 def _parse_host_list(flag: str, text: str | None, names: list[str], aliases: Mapping[str, str]) -> tuple[str, ...]:
-    words = [word.strip() for word in (text or "").split(",") if word.strip()]
-    found = [word if word in names else aliases.get(word, word) for word in words]
+    found = [word if word in names else aliases.get(word, word) for word in _words(text)]
     strangers = [name for name in found if name not in names]
     if strangers:
         raise _unknown_hosts_error(flag, strangers, names)
     return tuple(dict.fromkeys(found))
+
+
+def _words(text: str | None) -> list[str]:
+    return [word.strip() for word in (text or "").split(",") if word.strip()]
+
+
+def _is_address(word: str) -> bool:
+    try:
+        ip_address(word)
+    except ValueError:
+        return False
+    return True
 
 
 def _unknown_hosts_error(flag: str, strangers: list[str], names: list[str]) -> UsageProblem:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from hvdocker.transport.ssh.connect import Credentials
 
 PASSPHRASE_TRIES = 3
+MOST_NAMED = 4
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ def connected(env: Env, located: Located, accept_new: bool = False, must_all: bo
 
     With `must_all` an unreachable host raises its HvdockerError (several raise HostErrors); otherwise it is listed in
     `failed` of the session. `accept_new` trusts unknown host keys without asking."""
-    env.listener(Event("connect", f"connecting to {len(located.inventory.hosts)} hosts"))
+    env.listener(Event("connect", f"connecting to {_listed([host.name for host in located.inventory.hosts])}"))
     session = _open_all(env, located, accept_new)
     env.listener(Event("connect", "connected", is_end=True))
     try:
@@ -76,7 +77,7 @@ def _open_all(env: Env, located: Located, accept_new: bool) -> Session:
     # The CLI imports what is needed after connecting here, while the hosts answer.
     threading.Thread(target=env.while_connecting).start()
     while waiting:
-        outcomes = for_each_host(waiting, partial(_open_named, hosts, credentials))
+        outcomes = for_each_host(waiting, _reporting_open(env, waiting, partial(_open_named, hosts, credentials)))
         links |= outcomes.done
         settled = _accept_host_keys(env, outcomes.failed, accept_new, accepted) | _unlock_key_files(
             env, outcomes.failed
@@ -100,6 +101,26 @@ def _same_target_notes(links: Mapping[str, HostLink]) -> Iterator[str]:
     for where, same in names.items():
         if len(same) > 1:
             yield f"{' and '.join(same)} are reached at one address, {where}; see `host:` and ~/.ssh/config"
+
+
+def _reporting_open(env: Env, waiting: list[str], open_link: Callable[[str], HostLink]) -> Callable[[str], HostLink]:
+    """Return `open_link`, so that after each host the user is told for which of the hosts `waiting` it still waits."""
+    awaited = dict.fromkeys(waiting)
+
+    def open_one(name: str) -> HostLink:
+        try:
+            return open_link(name)
+        finally:
+            awaited.pop(name)
+            if others := list(awaited):
+                env.listener(Event("connect", f"waiting for {_listed(others)}"))
+
+    return open_one
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return ", ".join(names[:MOST_NAMED]) + more
 
 
 def _open_named(hosts: Mapping[str, Host], credentials: Credentials, name: str) -> HostLink:

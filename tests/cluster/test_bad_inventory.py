@@ -109,8 +109,8 @@ def test_an_unreadable_inventory_is_named_with_the_reason(cli: Cli) -> None:
 
 
 def test_no_inventory_at_all(cli: Cli, tmp_path: Path) -> None:
-    result = cli.run("up", check=1)
-    assert "there is no cluster here" in result.err and "hvdocker up inventory.yaml" in result.err
+    result = cli.run("up", check=2)
+    assert "there is no cluster here" in result.err and "hvdocker init" in result.err
 
 
 def test_an_inventory_and_hosts_exclude_each_other(cli: Cli) -> None:

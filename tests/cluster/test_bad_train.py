@@ -49,7 +49,7 @@ def test_a_wrong_request_is_refused(shared: LabCluster, words: list[str], code: 
 
 def test_without_a_cluster(cli: Cli) -> None:
     (cli.cwd / "train.py").write_text("")
-    result = cli.run("train", "train.py", check=1)
+    result = cli.run("train", "train.py", check=2)
     assert "there is no cluster here" in result.err and "hvdocker up" in result.err
 
 

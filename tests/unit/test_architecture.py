@@ -84,7 +84,7 @@ PURE = {
     "shell": "*", "protocol": "*", "launchers": "*",
     "inventory": "config_text field_reader fields inventory menu_choice origin parse redact safe_text schema "
     "select_hosts template yaml_document",
-    "inventory/ssh_config": "patterns",
+    "inventory/other_formats": "*", "inventory/ssh_config": "patterns",
     "transport/ssh": "command_line framing",
     "engine": "container_commands container_spec file_spec",
     "observe": "clock cluster_image gpu gpu_query probe state",
@@ -106,6 +106,7 @@ PURE = {
     "training": "steps", "training/inputs": "job_environment resilience_flags", "training/plan": "*",
     "script": "images join writer",
     "console": "messages sanitize",
+    "cli": "synonyms", "cli/flags": "panels", "cli/pages": "root_page",
 }  # fmt: skip
 IMPURE = {
     "os", "time", "random", "secrets", "datetime", "getpass", "threading", "tempfile", "shutil", "uuid",

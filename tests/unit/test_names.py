@@ -50,13 +50,20 @@ def test_two_folders_with_korean_names_are_two_clusters() -> None:
         ("train", b"\x00\x01\x1a\x1f", "train-ab27"),
         ("My Script", b"\xff\xff\xff\xff", "my-script-7777"),
         ("한국어", b"\x00\x00\x00\x00", "job-aaaa"),
-        ("a" * 23 + "-" + "b" * 9, b"\x00\x00\x00\x00", "a" * 23 + "-aaaa"),
+        ("tensorflow2_keras_mnist", b"\x00\x00\x00\x00", "tensorflow2-aaaa"),
+        ("finetune_llama_7b", b"\x00\x00\x00\x00", "finetune-llama-aaaa"),
+        ("a" * 23 + "-" + "b" * 9, b"\x00\x00\x00\x00", "a" * 16 + "-aaaa"),
         ("x", b"\x00\x01\x02\x03\x04\x05", "x-abcd"),
     ],
 )
 def test_job_ids(script: str, entropy: bytes, job: str) -> None:
     assert names.job_id(script, entropy) == job
     assert re.fullmatch(r"[a-z0-9-]+-[a-z2-7]{4}", job)
+
+
+def test_a_long_id_of_an_earlier_version_is_found_by_its_beginning() -> None:
+    old = "tensorflow2-keras-mnist-abcd"
+    assert names.match_job("tensorflow2-k", ["tensorflow2-aaaa", old]) == old
 
 
 JOBS = ["train-zzzz", "train-abcd", "train-abcde", "eval-aaaa"]

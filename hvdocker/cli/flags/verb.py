@@ -7,10 +7,17 @@ from typing import Annotated, Optional
 
 import typer
 
+from hvdocker.cli.flags.panels import HOW, SHARED
+
 InventoryFlag = Annotated[
     Optional[Path],  # noqa: UP045  # typer reads the annotation at run time on Python 3.10
     typer.Option(
-        "-i", "--inventory", metavar="FILE", help="The inventory of the cluster that is meant.", show_default=False
+        "-i",
+        "--inventory",
+        metavar="FILE",
+        help="The inventory, wherever it stands on the line.",
+        show_default=False,
+        rich_help_panel=SHARED,
     ),
 ]
 ClusterFlag = Annotated[
@@ -21,15 +28,25 @@ ClusterFlag = Annotated[
         envvar="HVDOCKER_CLUSTER",
         help="A cluster of another name than the inventory's.",
         show_default=False,
+        rich_help_panel=SHARED,
     ),
 ]
-QuietFlag = Annotated[bool, typer.Option("-q", "--quiet", metavar="", help="No progress, only results and errors.")]
-YesFlag = Annotated[bool, typer.Option("-y", "--yes", metavar="", help="Do not ask.")]
-DryRunFlag = Annotated[bool, typer.Option("--dry-run", metavar="", help="Show the plan and change nothing.")]
-ScriptFlag = Annotated[
-    bool, typer.Option("--script", metavar="", help="With --dry-run: print the plan as a runnable shell script.")
+QuietFlag = Annotated[
+    bool, typer.Option("-q", "--quiet", metavar="", help="No progress, only results and errors.", rich_help_panel=HOW)
 ]
-ForceFlag = Annotated[bool, typer.Option("--force", metavar="", help="Also where the cluster is another owner's.")]
+YesFlag = Annotated[bool, typer.Option("-y", "--yes", metavar="", help="Do not ask.", rich_help_panel=HOW)]
+DryRunFlag = Annotated[
+    bool, typer.Option("--dry-run", metavar="", help="Show the plan and change nothing.", rich_help_panel=HOW)
+]
+ScriptFlag = Annotated[
+    bool,
+    typer.Option(
+        "--script", metavar="", help="With --dry-run: print the plan as a runnable shell script.", rich_help_panel=HOW
+    ),
+]
+ForceFlag = Annotated[
+    bool, typer.Option("--force", metavar="", help="Also where the cluster is another owner's.", rich_help_panel=SHARED)
+]
 LockWaitFlag = Annotated[
     float,
     typer.Option(
@@ -38,14 +55,24 @@ LockWaitFlag = Annotated[
         min=0,
         help="How long to wait for hosts that another run holds.",
         show_default=False,
+        rich_help_panel=SHARED,
     ),
 ]
-JsonFlag = Annotated[bool, typer.Option("--json", metavar="", help="One JSON object on stdout.")]
+JsonFlag = Annotated[bool, typer.Option("--json", metavar="", help="One JSON object on stdout.", rich_help_panel=HOW)]
 AcceptFlag = Annotated[
-    bool, typer.Option("--accept-new-host-keys", metavar="", help="Trust hosts that are not in known_hosts yet.")
+    bool,
+    typer.Option(
+        "--accept-new-host-keys",
+        metavar="",
+        help="Trust hosts that are not in known_hosts yet.",
+        rich_help_panel=SHARED,
+    ),
 ]
 SkipHooksFlag = Annotated[
-    bool, typer.Option("--skip-hooks", metavar="", help="Run none of the programs in .hvdocker/hooks/.")
+    bool,
+    typer.Option(
+        "--skip-hooks", metavar="", help="Run none of the programs in .hvdocker/hooks/.", rich_help_panel=SHARED
+    ),
 ]
 
 
@@ -55,16 +82,6 @@ def refuse_rest(ctx: typer.Context) -> None:
         from hvdocker.errors import UsageProblem
 
         raise UsageProblem(f"this command takes nothing after --, got {' '.join(ctx.obj.rest)}")
-
-
-def one_inventory(argument: Path | None, flag: Path | None) -> Path | None:
-    """Return the inventory file that the user gave as an argument or with `-i`. Return None if the user gave none.
-    Raise UsageProblem if both are given."""
-    if argument and flag:
-        from hvdocker.errors import UsageProblem
-
-        raise UsageProblem("an inventory and -i exclude each other")
-    return argument or flag
 
 
 def check_script_flag(is_script: bool, is_dry_run: bool) -> None:

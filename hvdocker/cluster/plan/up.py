@@ -19,6 +19,7 @@ from hvdocker.names import Maker
 from hvdocker.observe.state import ClusterState, ContainerSeen
 from hvdocker.placement.host_plan import HostPlan
 from hvdocker.plan.plan import Plan, plan_of
+from hvdocker.units import pluralize
 
 
 def plan_up(
@@ -101,7 +102,22 @@ def _plan(
     )
     stay = [name for name in placed if name not in reasons]
     gone = notes_on_removed_hosts(inventory, placed, stay)
-    return replace(plan, notes=(*notes_on_unreachable_hosts(unreachable), *new.notes, *gone))
+    greedy = [] if workers or maker.run else note_on_all_gpus(placed)
+    return replace(plan, notes=(*notes_on_unreachable_hosts(unreachable), *new.notes, *gone, *greedy))
+
+
+def note_on_all_gpus(placed: Mapping[str, HostPlan]) -> list[str]:
+    """Return the note for a new cluster that takes every free GPU of its hosts, empty if it does not: it has none, or
+    the user asked for some slots. `placed` has the host plans by host."""
+    count = sum(len(place.devices) for place in placed.values())
+    if count < 2 or any(place.request_label for place in placed.values()):
+        return []
+    hosts = pluralize(sum(bool(place.devices) for place in placed.values()), "host")
+    fewer = min(4, count // 2)
+    return [
+        f"takes all {count} GPUs that are free on {hosts}, until hvdocker down; "
+        f"to leave some to others, take fewer: hvdocker up -np {fewer}"
+    ]
 
 
 def _steps_to_remove_surplus(state: ClusterState, placed: Mapping[str, HostPlan]) -> Iterator[RemoveContainer]:

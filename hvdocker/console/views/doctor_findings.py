@@ -68,7 +68,11 @@ def _grouped(report: DoctorReport) -> list[_FindingGroup]:
 def _all_findings(report: DoctorReport) -> Iterator[tuple[str, Finding]]:
     for host in report.hosts:
         yield from ((host.host, finding) for finding in host.findings)
+    away = {host.host for host in report.hosts if any(finding.is_unreachable for finding in host.findings)}
     for pair in report.pairs:
+        if {pair.start, pair.end} & away:
+            # That the host is away was said before, with its cause.
+            continue
         yield from ((f"{pair.start} → {pair.end}", finding) for finding in pair.findings)
     yield from (("all hosts", finding) for finding in report.across)
 

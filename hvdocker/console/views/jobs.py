@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from hvdocker.console.narrow_table import Row, narrow_table
 from hvdocker.jobs.jobs import JobsReport, ListedJob, QueueEntry
 from hvdocker.units import show_seconds
 
 _STYLES = {"running": "good", "failed": "what"}
 # Columns that a narrow terminal does not show.
 _LEFT_OUT_FIRST = ("launcher", "for", "started", "owner", "ranks", "script", "cluster", "at", "hosts")
+_QUEUE_LEFT_OUT_FIRST = ("last sign of life", "kept on", "waits for", "cluster")
 
 
 def show_jobs(console: Console, report: JobsReport, now: float) -> None:
@@ -27,10 +28,7 @@ def show_jobs(console: Console, report: JobsReport, now: float) -> None:
         console.print(Text(f"{report.left_out} older ones are left out: --all shows them", style="quiet"))
     if report.queue:
         console.print()
-        table = _table("queue", "owner", "wants", "cluster", "waits for", "last sign of life", "kept on")
-        for waiting in report.queue:
-            table.add_row(*_queue_row(waiting))
-        console.print(table)
+        console.print(narrow_table([*map(_queue_row, report.queue)], console.width, _QUEUE_LEFT_OUT_FIRST, ("wants",)))
     elif report.has_seen_hosts:
         console.print(Text(f"nobody waits for slots{report.seen_text}", style="quiet"))
     _show_unreachable(console, report)
@@ -41,47 +39,24 @@ def _show_unreachable(console: Console, report: JobsReport) -> None:
     if not absent:
         return
     console.print()
-    table = _table("host", "state", "")
-    for name in absent:
-        state, why = Text(report.state(name), style="what"), Text(report.errors[name].what, style="quiet")
-        table.add_row(name, state, why)
-    console.print(table)
-
-
-def _table(*columns: str) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="quiet")
-    for column in columns:
-        table.add_column(column)
-    return table
+    rows: list[Row] = [
+        {
+            "host": name,
+            "state": Text(report.state(name), style="what"),
+            "": Text(report.errors[name].what, style="quiet"),
+        }
+        for name in absent
+    ]
+    console.print(narrow_table(rows, console.width, wrapped=("",)))
 
 
 def _history(jobs: Sequence[ListedJob], now: float, has_clusters: bool, width: int) -> Table:
     """Return the table of jobs. `now` is the time from which ages are counted. `has_clusters` adds a column with the
     cluster of each job. If the table is wider than `width`, columns are left out, so that no id, host name or exit
     code is cut."""
-    rows = [_job_row(job, now) for job in jobs]
     left_out = [*([] if has_clusters else ["cluster"]), *([] if any(job.launcher for job in jobs) else ["launcher"])]
-    columns = [name for name in rows[0] if name not in left_out]
-    widths = {name: max(len(name), *(_needed(row[name], name) for row in rows)) + 2 for name in columns}
-    for name in _LEFT_OUT_FIRST:
-        if name in columns and sum(widths[kept] for kept in columns) > width:
-            columns.remove(name)
-    needed = sum(widths[name] for name in columns)
-    # rich cuts the cells of a table that is wider than the terminal, unless the table has a width of its own.
-    table = Table(box=None, pad_edge=False, header_style="quiet", width=needed if needed > width else None)
-    for name in columns:
-        is_number = name in ("exit", "ranks")
-        table.add_column(name, justify="right" if is_number else "left", no_wrap=name != "hosts")
-    for row in rows:
-        table.add_row(*(row[name] for name in columns))
-    return table
-
-
-def _needed(cell: str | Text, column: str) -> int:
-    """Return how many columns of the terminal a cell of the table column `column` needs. A list of hosts may be
-    wrapped between hosts, so it needs only the width of its longest host."""
-    words = str(cell).split(" ") if column == "hosts" else [str(cell)]
-    return max(map(cell_len, words))
+    rows = [{name: cell for name, cell in _job_row(job, now).items() if name not in left_out} for job in jobs]
+    return narrow_table(rows, width, _LEFT_OUT_FIRST, wrapped=("hosts",), right=("exit", "ranks"))
 
 
 def _job_row(job: ListedJob, now: float) -> dict[str, str | Text]:
@@ -115,14 +90,14 @@ def _ago(seconds: float) -> str:
     return show_seconds(seconds) if days < 2 else f"{days} days"
 
 
-def _queue_row(waiting: QueueEntry) -> tuple[str, ...]:
+def _queue_row(waiting: QueueEntry) -> dict[str, str | Text]:
     ticket = waiting.ticket
-    return (
-        str(waiting.position),
-        ticket.who,
-        f"{ticket.wish} for `{ticket.verb}`",
-        ticket.cluster,
-        ticket.since,
-        f"{ticket.age_s} s ago",
-        waiting.host,
-    )
+    return {
+        "queue": str(waiting.position),
+        "owner": ticket.who,
+        "wants": f"{ticket.wish} for `{ticket.verb}`",
+        "cluster": ticket.cluster,
+        "waits for": ticket.since,
+        "last sign of life": f"{ticket.age_s} s ago",
+        "kept on": waiting.host,
+    }

@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
+from hvdocker.console.narrow_table import narrow_table
 from hvdocker.locks.lock import LockReport
 from hvdocker.units import show_seconds
 
 
 def show_locks(console: Console, report: LockReport) -> None:
-    table = Table(box=None, pad_edge=False, header_style="quiet")
-    for column in ("host", "lock", "held by", "doing", "since", "last beat", ""):
-        table.add_column(column)
-    for host in report.inventory.hosts:
-        table.add_row(*_row(report, host.name))
-    console.print(table)
+    rows = [_row(report, host.name) for host in report.inventory.hosts]
+    if rows:
+        console.print(narrow_table(rows, console.width, ("last beat", "since"), wrapped=("doing", "")))
 
 
-def _row(report: LockReport, name: str) -> tuple[str | Text, ...]:
+def _row(report: LockReport, name: str) -> dict[str, str | Text]:
     state = report.state(name)
-    shown = Text(state, style="good" if state == "free" else "what")
     holder, error = report.holders.get(name), report.errors.get(name)
-    problem = Text(error.what, style="quiet") if error else ""
-    if holder is None:
-        return name, shown, "", "", "", "", problem
-    beat = f"{show_seconds(holder.age_s)} ago"
-    return name, shown, holder.who, holder.doing, f"{holder.since} ago", beat, problem
+    return {
+        "host": name,
+        "lock": Text(state, style="good" if state == "free" else "what"),
+        "held by": holder.who if holder else "",
+        "doing": holder.doing if holder else "",
+        "since": f"{holder.since} ago" if holder else "",
+        "last beat": f"{show_seconds(holder.age_s)} ago" if holder else "",
+        "": Text(error.what, style="quiet") if error else "",
+    }

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from hvdocker import names
-from hvdocker.cluster.status import HostStatus, StatusReport
+from hvdocker.cluster.status import HostStatus, JobStatus, StatusReport
+from hvdocker.console.narrow_table import narrow_table
 from hvdocker.units import pluralize, show_seconds
 
 
 def show_status(console: Console, report: StatusReport, now: float) -> None:
     console.print(Text.assemble(("cluster ", "quiet"), (report.inventory.cluster, "bold"),
                                 ("  image ", "quiet"), report.inventory.image))  # fmt: skip
-    table = Table(box=None, pad_edge=False, header_style="quiet")
-    for column in ("host", "worker", "address", "slots", "engine", ""):
-        table.add_column(column)
-    for host in report.hosts:
-        table.add_row(*_host_row(host))
-    console.print(table)
+    if report.hosts:
+        rows = [_host_row(host) for host in report.hosts]
+        console.print(narrow_table(rows, console.width, ("engine", "address"), wrapped=("",)))
     if not report.jobs:
         seen = [host for host in report.hosts if host.seen]
         # Of a host that does not answer nothing is known.
@@ -27,17 +24,22 @@ def show_status(console: Console, report: StatusReport, now: float) -> None:
         if seen:
             console.print(Text(f"no jobs{where}", style="quiet"))
         return
-    jobs = Table(box=None, pad_edge=False, header_style="quiet")
-    for column in ("job", "state", "ranks", "hosts", "owner", "started"):
-        jobs.add_column(column)
-    for job in report.jobs:
-        shares = ", ".join(f"{share.host}:{share.slots}" for share in job.placement.shares)
-        ago = f"{show_seconds(max(0.0, now - job.created))} ago"
-        jobs.add_row(job.job, job.state, str(job.ranks or job.placement.np), shares, job.owner, ago)
-    console.print(jobs)
+    rows = [_job_row(job, now) for job in report.jobs]
+    console.print(narrow_table(rows, console.width, ("started", "owner", "ranks"), wrapped=("hosts",)))
 
 
-def _host_row(host: HostStatus) -> tuple[str | Text, ...]:
+def _job_row(job: JobStatus, now: float) -> dict[str, str | Text]:
+    return {
+        "job": job.job,
+        "state": job.state,
+        "ranks": str(job.ranks or job.placement.np),
+        "hosts": ", ".join(f"{share.host}:{share.slots}" for share in job.placement.shares),
+        "owner": job.owner,
+        "started": f"{show_seconds(max(0.0, now - job.created))} ago",
+    }
+
+
+def _host_row(host: HostStatus) -> dict[str, str | Text]:
     labels = host.worker.labels if host.worker else {}
     style = {"running": "good", "left out": "quiet"}.get(host.state, "what")
     address = (
@@ -45,4 +47,11 @@ def _host_row(host: HostStatus) -> tuple[str | Text, ...]:
     )
     engine = host.seen.engine.version if host.seen else ""
     problem = Text(host.error.what, style="quiet") if host.error else ""
-    return (host.name, Text(host.state, style=style), address, labels.get(names.LABEL_SLOTS, ""), engine, problem)
+    return {
+        "host": host.name,
+        "worker": Text(host.state, style=style),
+        "address": address,
+        "slots": labels.get(names.LABEL_SLOTS, ""),
+        "engine": engine,
+        "": problem,
+    }

@@ -12,7 +12,11 @@ from hvdocker.doctor.judges.finding import bad, good, unknown, warn
 from hvdocker.doctor.report import Finding
 from hvdocker.observe.gpu_query import HUNG_ERROR
 
+# Ubuntu's packages have a number in their names, and ubuntu-drivers chooses one; Debian has one package.
+DRIVER = "{ sudo ubuntu-drivers install || sudo apt-get install nvidia-driver; }"
+# No distribution has it: the package comes from a repository of NVIDIA.
 TOOLKIT = (
+    "add NVIDIA's package repository if it is missing (docs.nvidia.com/datacenter/cloud-native), then: "
     "sudo apt-get install nvidia-container-toolkit && "
     "sudo nvidia-ctk runtime configure --runtime=docker && sudo systemctl restart docker"
 )
@@ -53,7 +57,7 @@ def _no_gpus(machine: MachineSeen) -> Finding:
     if not machine.nvidia_cards:
         return good("gpus", "none")
     shown = f"{machine.nvidia_cards} NVIDIA cards, and no driver"
-    fix = "sudo apt-get install nvidia-driver && sudo reboot"
+    fix = f"{DRIVER} && sudo reboot"
     return warn("gpus", shown, ["nvidia-smi is not there: they stay unused"], "lspci -d 10de:", fix)
 
 
@@ -126,7 +130,7 @@ def judge_cuda(driver: str, cuda: str | None) -> Finding:
     shown = f"CUDA {wanted} on driver {driver}"
     if own is None or least is None or not version_numbers(driver):
         return unknown("cuda", f"{shown}: not in our table", command="nvidia-smi")
-    fix = f"install driver {own} or newer: sudo apt-get install --upgrade nvidia-driver"
+    fix = f"install driver {own} or newer: {DRIVER} && sudo reboot"
     if version_numbers(driver) < version_numbers(least):
         return bad("cuda", f"{shown}: too old", [f"CUDA {wanted} needs {least}"], "nvidia-smi", fix)
     if version_numbers(driver) < version_numbers(own):

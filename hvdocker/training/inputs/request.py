@@ -13,7 +13,7 @@ from hvdocker.inventory.locate import Located, at_home
 from hvdocker.jobs.capsule.store import StoredCapsule
 from hvdocker.launchers.choose import check_launcher_flags, known_launcher
 from hvdocker.launchers.launcher import Launcher
-from hvdocker.placement.slot_flags import SlotFlags, check_slot_flags
+from hvdocker.placement.slot_flags import SlotFlags, check_named_hosts, check_slot_flags
 from hvdocker.protocol.resilience import Resilience
 from hvdocker.secret import Secret, SecretSource, parse_secrets
 from hvdocker.training import queue
@@ -100,6 +100,7 @@ def prepare_inputs(env: Env, located: Located, request: TrainRequest) -> JobInpu
 
     Call this once per job, because a secret may come from a pipe, which can be read only once."""
     check_request(request)
+    check_named_hosts(request.slot_flags, located.inventory)
     resilience = resilience_of(request.endurance, request.np, request.hosts, located.inventory.rules)
     if known := known_launcher(request.launcher, located.inventory.launcher):
         check_launcher(known.launcher, request, resilience)

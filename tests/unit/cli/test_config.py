@@ -74,7 +74,7 @@ def test_json(cli: Cli) -> None:
 
 
 def test_which_inventory_and_why(cli: Cli) -> None:
-    assert "there is no cluster here" in cli.run("config", check=1).err
+    assert "there is no cluster here" in cli.run("config", check=2).err
     by_variable = cli.run("config", env={"HVDOCKER_INVENTORY": "lab.yaml"}, check=0)
     assert "lab.yaml: named by HVDOCKER_INVENTORY\n" in by_variable.out
     (cli.cwd / "inventory.yaml").write_text("local: 2\n")
@@ -108,6 +108,13 @@ def test_the_schema_is_installed_with_the_package() -> None:
     python = Path(binary()).with_name("python")
     done = subprocess.run([python, "-c", where], capture_output=True, text=True, check=True, cwd="/")
     assert (Path(done.stdout.strip()) / "inventory" / "inventory.schema.json").read_text() == schema_text()
+
+
+def test_an_inventory_in_a_pipe(cli: Cli) -> None:
+    text = "ssh: {key: keys/lab}\nhosts: [gpu-a]\n"
+    told = cli.run("config", "/dev/stdin", input=text, check=0).out
+    assert "# /dev/stdin: named on the command line\n" in told and f"key: {cli.cwd}/keys/lab" in told
+    assert "cluster: work  # default\n" in told
 
 
 def test_a_device_without_end_is_no_inventory(cli: Cli) -> None:

@@ -15,6 +15,7 @@ import typer.main
 
 from hvdocker.cli.app import app
 from hvdocker.cli.verb_table import VERBS as ALL_VERBS
+from hvdocker.errors import ExitCode
 from hvdocker.inventory.parse import parse
 
 README = Path(__file__).parents[3] / "README.md"
@@ -23,6 +24,10 @@ HEAVY = (
     "cryptography", "hvdocker.inventory.parse", "hvdocker.transport", "hvdocker.engine", "hvdocker.cluster",
     "hvdocker.jobs", "hvdocker.training", "hvdocker.images", "hvdocker.doctor",
 )  # fmt: skip
+
+
+# Not a verb that does something.
+HELP = ("help",)
 
 
 def verbs(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
@@ -43,8 +48,8 @@ def command_of(words: tuple[str, ...]) -> Any:
     return reduce(child_of, words, typer.main.get_command(app))
 
 
-VERBS = sorted(verbs(typer.main.get_command(app)))
-PAGES = [(), ("image",), ("keys",), ("lock",), *VERBS]
+VERBS = sorted(set(verbs(typer.main.get_command(app))) - {HELP})
+PAGES = [(), ("image",), ("keys",), ("lock",), HELP, *VERBS]
 
 # Runs several command lines in one interpreter; says for each its code and output, and what was imported.
 RUNNER = """
@@ -66,7 +71,7 @@ for line in json.load(sys.stdin):
 def in_a_fresh_interpreter(
     *lines: tuple[str, ...], environment: Mapping[str, str] = os.environ
 ) -> list[tuple[int, str, str, list[str]]]:
-    environment = {**environment, "COLUMNS": "80", "NO_COLOR": "1"}
+    environment = {**environment, "COLUMNS": "80", "NO_COLOR": "1", "PYTHONPATH": str(README.parent)}
     done = subprocess.run(
         [sys.executable, "-c", RUNNER],
         input=json.dumps(lines),
@@ -113,7 +118,7 @@ def test_help_fits_80_columns(pages: dict[tuple[str, ...], str], words: tuple[st
 @pytest.mark.parametrize("words", PAGES, ids=" ".join)
 def test_help_leaks_nothing_of_the_code(pages: dict[tuple[str, ...], str], words: tuple[str, ...]) -> None:
     page = pages[words]
-    for leak in ("None", "[/", "[bold", "PATH_TYPE", "Annotated"):
+    for leak in ("None", "[/", "[bold", "PATH_TYPE", "Annotated", "<bool>", "<str>", "list["):
         assert leak not in page
 
 
@@ -152,7 +157,7 @@ def test_the_list_of_verbs_says_what_the_verbs_say(name: str) -> None:
 
 def test_a_verb_that_is_nearly_right_is_named() -> None:
     [(code, _, err, _)] = in_a_fresh_interpreter(("trian",))
-    assert code == 2 and "Did you mean 'train'?" in err
+    assert code == 2 and "did you mean: hvdocker train\n" in err
 
 
 @pytest.mark.parametrize("words", PAGES, ids=" ".join)
@@ -175,7 +180,7 @@ def test_usage_errors_cost_no_heavy_import(line: str, code: int) -> None:
 def test_the_list_of_verbs_imports_none_of_them() -> None:
     script = "import sys, hvdocker.cli.app; print([m for m in sys.modules if m.startswith('hvdocker.cli.')])"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert set(literal_eval(done.stdout)) == {"hvdocker.cli.app", "hvdocker.cli.verb_table"}
+    assert set(literal_eval(done.stdout)) & {f"hvdocker.cli.{name}" for name in ALL_VERBS} == set()
 
 
 @pytest.mark.parametrize(("typed", "offered"), [("hvdocker tr", "train"), ("hvdocker train --sta", "--start-timeout")])
@@ -191,3 +196,51 @@ def test_the_entry_point_is_installed() -> None:
         [Path(sys.executable).with_name("hvdocker"), "--version"], capture_output=True, text=True, check=True
     )
     assert done.stdout.startswith("hvdocker ")
+
+
+def test_the_root_page_fits_a_terminal_of_24_lines_with_its_prompt(pages: dict[tuple[str, ...], str]) -> None:
+    assert len(pages[()].splitlines()) <= 23
+    for name in ALL_VERBS:
+        assert f" {name} " in pages[()]
+
+
+@pytest.mark.parametrize("words", [HELP, *VERBS], ids=" ".join)
+def test_every_verb_shows_an_example(pages: dict[tuple[str, ...], str], words: tuple[str, ...]) -> None:
+    assert f"\n  hvdocker {' '.join(words)}" in pages[words]
+
+
+@pytest.mark.parametrize("words", PAGES, ids=" ".join)
+def test_help_is_drawn_without_boxes(pages: dict[tuple[str, ...], str], words: tuple[str, ...]) -> None:
+    assert not set("╭│╰─") & set(pages[words])
+
+
+def test_options_that_most_verbs_share_are_only_named_and_explained_by_help_verb() -> None:
+    [(_, short, _, _), (_, full, _, _)] = in_a_fresh_interpreter(("train", "-h"), ("help", "train"))
+    assert "\nAlso -i, --cluster, " in short and "see hvdocker help train\n" in short
+    assert "--skip-hooks  " not in short and "--skip-hooks  " in full
+    for heading in ("What runs:", "Where:", "For the ranks:", "When it fails:", "How:"):
+        assert f"\n{heading}\n" in short and f"\n{heading}\n" in full
+
+
+@pytest.mark.parametrize(
+    ("topic", "told"),
+    [("inventory", "  mounts: "), ("exit-codes", "  103  "), ("environment", "  HVDOCKER_INVENTORY  ")],
+)
+def test_help_has_pages_of_topics(topic: str, told: str) -> None:
+    [(code, out, _, heavy)] = in_a_fresh_interpreter(("help", topic))
+    assert code == 0 and told in out and max(map(len, out.splitlines())) <= 80
+    assert set(heavy) <= {"yaml"}
+
+
+def test_help_of_several_words_and_of_none() -> None:
+    answers = in_a_fresh_interpreter(
+        ("help", "image", "build"), ("help",), ("-h",), ("help", "nope"), ("help", "up", "x")
+    )
+    assert "Usage: hvdocker image build " in answers[0][1] and "-i, --inventory FILE" in answers[0][1]
+    assert answers[1][:2] == answers[2][:2]
+    assert [answer[0] for answer in answers] == [0, 0, 0, 2, 2]
+
+
+def test_help_has_every_exit_code() -> None:
+    [(_, out, _, _)] = in_a_fresh_interpreter(("help", "exit-codes"))
+    assert [int(line.split()[0]) for line in out.splitlines() if line[2:3].isdigit()] == list(map(int, ExitCode))

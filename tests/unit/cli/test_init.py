@@ -54,7 +54,21 @@ def test_without_hosts_the_file_offers_them_and_says_so(cli: Cli) -> None:
     result = cli.run("init", check=0)
     assert "fill in `hosts:`" in result.err and "next:" not in result.err
     assert "  #- gpu-a\n" in (cli.cwd / "inventory.yaml").read_text()
-    assert "hosts (line 8): should be a list of at least one host" in cli.run("config", check=2).err
+    assert "hosts (line 10): should be a list of at least one host" in cli.run("config", check=2).err
+
+
+def test_hosts_of_a_hostfile(cli: Cli) -> None:
+    (cli.cwd / "hostfile").write_text("gpu-a slots=4\ngpu-b slots=2\n")
+    assert "wrote" in cli.run("init", "--no-doctor", "--from", "hostfile", check=0).out
+    text = (cli.cwd / "inventory.yaml").read_text()
+    assert [(host.host, host.slots) for host in parse(text, "x", "here").hosts] == [("gpu-a", 4), ("gpu-b", 2)]
+
+
+def test_a_hostfile_with_an_impossible_host_is_refused(cli: Cli) -> None:
+    (cli.cwd / "hostfile").write_text("gpu-a slots=0\ngpu-b slots=5000\n")
+    result = cli.run("init", "--no-doctor", "--from", "hostfile", check=2)
+    assert "hostfile has 1 problem" in result.err and "a host should be between 1 and 4096, got 5000" in result.err
+    assert [path.name for path in cli.cwd.iterdir()] == ["hostfile"]
 
 
 def test_a_file_that_is_there_stays(cli: Cli) -> None:
@@ -115,6 +129,18 @@ def test_on_a_terminal_hosts_are_chosen_from_a_list(cli: Cli) -> None:
     terminal.type("2-3, kim@other\n")
     assert terminal.end() == 0
     assert hosts(cli) == ["gpu-a", "gpu-b", "other"]
+
+
+def test_the_list_shows_port_and_jump_host_and_no_server_of_git(cli: Cli) -> None:
+    (cli.home / ".ssh" / "config").write_text(
+        "Host gpu-a\n  Port 2222\n  ProxyJump bastion\nHost github.com\n  User git\nHost gpu-b\n"
+    )
+    terminal = Terminal(cli, "init", "--no-doctor")
+    terminal.wait_for("all, or names): ")
+    assert "1  gpu-a  :2222, via bastion" in terminal.screen and "2  gpu-b" in terminal.screen
+    assert "github.com" not in terminal.screen
+    terminal.type("\x03")
+    assert terminal.end() == 130
 
 
 def test_ctrl_c_at_the_list_writes_nothing(cli: Cli) -> None:

@@ -72,12 +72,12 @@ def test_a_usage_error_ends_with_2(run, line: str) -> None:
     "line",
     ["status", "logs", "stop", "fetch", "down", "up", "train train.py", "train train.py -- --frobnicate"],
 )
-def test_without_a_cluster_it_ends_with_1_and_says_how_to_start_one(run, line: str) -> None:
+def test_without_a_cluster_it_ends_with_2_and_says_how_to_start_one(run, line: str) -> None:
     ended = run(line)
-    assert ended.code == 1
+    assert ended.code == 2
     assert ended.err == (
         "error: there is no cluster here: no .hvdocker/ in this folder or above, and no inventory.yaml\n"
-        "  → start one: hvdocker up inventory.yaml, or hvdocker up --local 2\n"
+        "  → write an inventory: hvdocker init; or start workers on this machine: hvdocker up --local 2\n"
     )
 
 

@@ -43,6 +43,18 @@ def test_a_row_says_who_is_how_far_with_what() -> None:
     ]
 
 
+def test_work_that_takes_long_shows_its_time() -> None:
+    times = iter([0.0, 0.5, 12.4])
+    terminal = console()
+    with Progress(terminal, now=lambda: next(times, 12.4)) as progress:
+        progress._live = None
+        progress._keep(Event("connect", "connecting to gpu-a, gpu-b"))
+        progress._keep(Event("connect", "waiting for gpu-b"))
+        drawing = console()
+        drawing.print(progress._view())
+    assert drawing.export_text().splitlines() == ["connect                 waiting for gpu-b  12 s"]
+
+
 def test_of_what_has_no_known_end_the_bytes_are_shown() -> None:
     reading = Event("image", "reading x:y", "this machine", done=3 * MIB, total=0)
     assert shown(reading) == ["image      this machine   3.0 MB reading x:y"]

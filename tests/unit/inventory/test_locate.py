@@ -83,7 +83,7 @@ def test_never_a_guess_between_two(tmp_path: Path) -> None:
 def test_no_cluster_at_all(tmp_path: Path) -> None:
     with pytest.raises(HvdockerError, match="there is no cluster here") as caught:
         locate(env(tmp_path), None)
-    assert caught.value.exit_code == ExitCode.ERROR
+    assert caught.value.exit_code == ExitCode.USAGE
 
 
 @pytest.mark.parametrize("text", ["", "{", "{}", "[]", "null", "7", '"x"', '{"inventory": null}', '{"inventory": ""}'])

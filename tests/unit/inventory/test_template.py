@@ -8,6 +8,7 @@ from hvdocker.errors import InventoryError
 from hvdocker.inventory.fields import TOP_FIELDS
 from hvdocker.inventory.inventory import Host, Inventory, SshSettings
 from hvdocker.inventory.parse import parse
+from hvdocker.inventory.safe_text import yaml_scalar
 from hvdocker.inventory.template import inventory_file
 
 ODD = [
@@ -35,14 +36,14 @@ def test_the_hosts_and_nothing_else() -> None:
 
 def test_odd_names_are_quoted() -> None:
     hosts = [host for host in ODD if host != "~"]
-    found = parse(inventory_file("x", hosts), "x", "here").hosts
+    found = parse(inventory_file("x", [yaml_scalar(host) for host in hosts]), "x", "here").hosts
     assert len(found) == len(hosts) and found[0].host == "no" and found[7 - 1].name == "gpu-a"
 
 
 @pytest.mark.parametrize("host", ["~", "$(id)", "a b", "a\n- b", "-o", "'", "a: b", "*.lab", "\x1b"])
 def test_hostile_names_stay_one_value_and_are_refused(host: str) -> None:
     with pytest.raises(InventoryError) as caught:
-        parse(inventory_file("x", [host]), "x", "here")
+        parse(inventory_file("x", [yaml_scalar(host)]), "x", "here")
     assert len(caught.value.problems) == 1
 
 
@@ -64,4 +65,4 @@ def test_every_key_is_explained_and_every_suggestion_works() -> None:
 
 
 def test_it_fits_a_terminal() -> None:
-    assert max(map(len, inventory_file("inventory.yaml", ["a"]).splitlines())) <= 100
+    assert max(map(len, inventory_file("inventory.yaml", ["a"]).splitlines())) <= 80

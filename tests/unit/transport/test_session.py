@@ -8,6 +8,7 @@ import pytest
 
 from hvdocker.env import Env
 from hvdocker.errors import HostErrors, HostUnreachable, PassphraseRequired, UnknownHostKey
+from hvdocker.events import Event
 from hvdocker.images.default_image import with_default_image
 from hvdocker.inventory.locate import Located
 from hvdocker.transport.session import Session, _may_trust, _unlock_key_files, connected
@@ -84,6 +85,18 @@ def known_hosts_at(home: Path, path: str) -> None:
 
 def located(folder: Path, text: str = "hosts: [gpu-a]") -> Located:
     return Located(inventory(text), folder / "inventory.yaml")
+
+
+def test_hosts_that_are_awaited_are_named(tmp_path: Path, server: Server) -> None:
+    known_hosts_at(tmp_path, "/dev/null")
+    told: list[Event] = []
+    hosts = located(tmp_path, "hosts: [a, b, c, d, e, f]")
+    with connected(Env(cwd=tmp_path, listener=told.append), hosts, must_all=False):
+        pass
+    texts = [event.text for event in told if event.stage == "connect"]
+    assert texts[0] == "connecting to a, b, c, d and 2 more"
+    assert texts[-1] == "connected" and all(text.startswith("waiting for ") for text in texts[1:-1])
+    assert len(texts) == 7
 
 
 def test_a_known_hosts_file_that_keeps_nothing_does_not_ask_for_ever(tmp_path: Path, server: Server) -> None:

@@ -25,6 +25,7 @@ from hvdocker.cluster.steps import (
 from hvdocker.errors import ExitCode, HostErrors, HostUnfit, HvdockerError
 from hvdocker.images.steps import BuildImage, ShipImage
 from hvdocker.inventory.inventory import Inventory
+from hvdocker.observe.gpu import GpuSeen
 from hvdocker.observe.state import ClusterState, EngineSeen, HostSeen, ImageSeen, NetworkSeen
 from hvdocker.plan.plan import CONTROLLER, Plan, Stage
 from tests.unit.builders import (
@@ -428,3 +429,18 @@ def test_a_worker_that_goes_anyway_makes_no_discord() -> None:
     assert removals == [RemoveContainer("b", WORKER, "id-b", "it is paused")]
     (made,) = [step for step in plan.steps if isinstance(step, MakeKeys)]
     assert made.trust.client_key_host == "a"
+
+
+def test_a_first_up_that_takes_every_free_gpu_says_so_with_the_polite_form() -> None:
+    cards = {name: tuple(GpuSeen(n, f"GPU-{name}{n}", "T4", 15079) for n in range(4)) for name in "ab"}
+    state = state_of(*(host_seen(name, gpus=cards[name]) for name in "ab"))
+    assert up(LAB, state).notes == (
+        "takes all 8 GPUs that are free on 2 hosts, until hvdocker down; "
+        "to leave some to others, take fewer: hvdocker up -np 4",
+    )
+    placed = {name: replace(place, request_label='{"np":8}') for name, place in host_plans(LAB, state).items()}
+    assert plan_up(LAB, state, placed, MAKER).notes == ()
+    assert plan_up(LAB, state, host_plans(LAB, state), replace(MAKER, run="abcd")).notes == ()
+    again = state_of(*(host_with_worker(LAB, name, gpus=cards[name]) for name in "ab"))
+    assert up(LAB, again).notes == ()
+    assert up(LAB, state_of(host_seen("a"), host_seen("b"))).notes == ()

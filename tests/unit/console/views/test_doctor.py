@@ -51,6 +51,16 @@ def test_the_table_fits_a_small_terminal(capsys: pytest.CaptureFixture[str]) -> 
     assert max(len(line.rstrip()) for line in capsys.readouterr().out.splitlines()) <= 80
 
 
+def test_checks_between_hosts_are_left_out_where_a_host_is_away(said) -> None:
+    away = Finding("answers", Mark.BAD, "gpu-b:22 refuses connections", is_unreachable=True)
+    unknown = Finding("mtu", Mark.UNKNOWN, "not reached", ("b was not reached",))
+    other = Finding("mtu", Mark.UNKNOWN, "no answer")
+    hosts = (HostReport("a", GOOD), HostReport("b", (away,)), HostReport("c", GOOD))
+    lines = said(DoctorReport("lab", hosts, (pair("a", "b", unknown), pair("b", "c", unknown), pair("a", "c", other))))
+    assert [line for line in lines if "not reached" in line] == []
+    assert "BAD   b: answers: gpu-b:22 refuses connections" in lines and "?     a → c: mtu: no answer" in lines
+
+
 def test_equal_troubles_are_told_once_the_worst_first(said) -> None:
     hosts = (
         HostReport("a", (*GOOD, YELLOW, GREY)),

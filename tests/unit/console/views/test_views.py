@@ -179,6 +179,34 @@ def test_no_id_is_cut_on_a_narrow_terminal() -> None:
         assert width < 80 or ("gpu-node-17:1" in text and "gpu-node-18:1" in text)
 
 
+def narrow(width: int) -> tuple[SanitizedConsole, io.StringIO]:
+    file = io.StringIO()
+    return SanitizedConsole(file=file, width=width, theme=_THEME, soft_wrap=True), file
+
+
+@pytest.mark.parametrize("width", [20, 40, 60, 80, 100])
+def test_no_id_and_no_host_name_is_cut_in_the_status_of_a_cluster(width: int) -> None:
+    placement = Placement((Share("gpu-node-17.example", 8), Share("gpu-node-18.example", 8)))
+    job = JobStatus("tensorflow2-keras-mnist-abcd", "running", placement, "ada.lovelace", 100)
+    gone = HostUnreachable("gpu-node-18.example:22 did not answer in 10 s", host="gpu-node-18.example")
+    hosts = (HostStatus("gpu-node-17.example", "a"), HostStatus("gpu-node-18.example", "b", error=gone))
+    console, file = narrow(width)
+    show_status(console, StatusReport(inventory("hosts: [a]"), hosts, (job,)), now=160.0)
+    text = file.getvalue()
+    assert "tensorflow2-keras-mnist-abcd" in text and "…" not in text
+    for host in ("gpu-node-17.example", "gpu-node-18.example"):
+        assert text.count(host) >= 2
+    assert width < 80 or max(map(len, text.splitlines())) <= width
+
+
+@pytest.mark.parametrize("width", [40, 80])
+def test_no_holder_of_a_lock_is_cut(width: int) -> None:
+    bob = Holder("b0b", "robert.longname", "workstation-17", "bob", "train", "lab", age_s=4, held_s=75)
+    console, file = narrow(width)
+    show_locks(console, LockReport(inventory("hosts: [gpu-node-17]"), {"gpu-node-17": bob}, {}))
+    assert "gpu-node-17" in file.getvalue() and bob.who in file.getvalue() and "…" not in file.getvalue()
+
+
 def test_the_history_of_jobs(said) -> None:
     two = Placement((Share("a", 1), Share("b", 1)))
     running = ListedJob("train-abcd", "lab", "ada", "running", two, "a", 100.0, 60.0, "train.py", elastic=Elastic(1, 8))

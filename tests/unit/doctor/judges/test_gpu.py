@@ -4,7 +4,7 @@ import pytest
 
 from hvdocker.cluster.plan.fitness import version_numbers
 from hvdocker.doctor.facts.facts import InsideSeen, TrialResult
-from hvdocker.doctor.judges.gpu import CUDA_DRIVERS, judge_cuda, judge_gpus, judge_toolkit
+from hvdocker.doctor.judges.gpu import CUDA_DRIVERS, DRIVER, judge_cuda, judge_gpus, judge_toolkit
 from hvdocker.doctor.report import Mark
 from tests.unit.doctor.judges.machine_fixtures import machine, marks
 
@@ -92,7 +92,7 @@ def test_what_is_said_of_a_driver_that_is_too_old() -> None:
         "CUDA 12.4 on driver 470.223.02: too old",
         ("CUDA 12.4 needs 525.60.13",),
     )
-    assert old.fix == "install driver 550.54.14 or newer: sudo apt-get install --upgrade nvidia-driver"
+    assert old.fix == f"install driver 550.54.14 or newer: {DRIVER} && sudo reboot"
     older = judge_cuda("535.183.01", "12.5")
     assert older.evidence[0].startswith("CUDA 12.5 came with 555.42.02")
     none = judge_cuda("535.183.01", None)

@@ -1,0 +1,118 @@
+"""The words that the shell offers for flags and arguments of verbs: hosts, jobs, strategies, launchers, images. Only
+files of this machine are read; no host is contacted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from hvdocker.inventory.locate import Located
+
+_YAML = (".yaml", ".yml")
+Completer = Callable[[typer.Context, str], list[str]]
+
+
+def complete_hosts(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Offer the hosts of the inventory."""
+    located = _locate(ctx)
+    return _starting(incomplete, [host.name for host in located.inventory.hosts] if located else [])
+
+
+def complete_host_list(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Offer the hosts of the inventory for the last part of a list such as `a,b`."""
+    before, comma, last = incomplete.rpartition(",")
+    return [f"{before}{comma}{host}" for host in complete_hosts(ctx, last) if host not in before.split(",")]
+
+
+def complete_jobs(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Offer the jobs that this machine knows, the newest first."""
+    located = _locate(ctx)
+    if located is None or not located.jobs.is_dir():
+        return []
+    folders = [path for path in located.jobs.iterdir() if path.is_dir() and not path.name.startswith(".")]
+    return _starting(incomplete, [path.name for path in sorted(folders, key=_changed, reverse=True)])
+
+
+def complete_strategies(ctx: typer.Context, incomplete: str) -> list[str]:
+    from hvdocker.placement.slots import STRATEGIES
+
+    return _starting(incomplete, STRATEGIES)
+
+
+def complete_launchers(ctx: typer.Context, incomplete: str) -> list[str]:
+    from hvdocker.launchers import NAMES
+
+    return _starting(incomplete, NAMES)
+
+
+def complete_images(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Offer the short names of our images, which are also the targets of `image build`."""
+    from hvdocker.names import SHORT_IMAGE_NAMES
+
+    return _starting(incomplete, SHORT_IMAGE_NAMES)
+
+
+def complete_help(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Offer the verbs and topics of `hvdocker help`."""
+    from hvdocker.cli.pages.topics import TOPICS
+    from hvdocker.cli.verb_table import VERBS
+
+    return _starting(incomplete, [*VERBS, *TOPICS])
+
+
+def choice(*words: str) -> Completer:
+    """Return a completer that offers these words."""
+
+    def complete(ctx: typer.Context, incomplete: str) -> list[str]:
+        return _starting(incomplete, words)
+
+    return complete
+
+
+def inventory_files(incomplete: str) -> list[str]:
+    """Return the YAML files whose path begins with `incomplete`. If there are none, the shell offers files itself."""
+    folder, slash, start = incomplete.rpartition("/")
+    try:
+        entries = sorted(Path(f"{folder}{slash}" or ".").expanduser().iterdir())
+    except (OSError, RuntimeError):
+        return []
+    return [f"{folder}{slash}{path.name}" for path in entries if path.suffix in _YAML and path.name.startswith(start)]
+
+
+def completion_item(word: str) -> Any:
+    """Return a word as the class that the shells' scripts expect. Some versions of typer take it from click."""
+    try:
+        module = import_module("typer._click.shell_completion")
+    except ImportError:
+        module = import_module("click.shell_completion")
+    return module.CompletionItem(word)
+
+
+def _starting(incomplete: str, words: Iterable[str]) -> list[str]:
+    return [word for word in words if word.startswith(incomplete)]
+
+
+def _changed(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def _locate(ctx: typer.Context) -> Located | None:
+    """Return the inventory that the command line names so far, else the current one. Return None if there is none, or
+    if it is not valid: completion prints no errors."""
+    from hvdocker.env import Env
+    from hvdocker.errors import HvdockerError
+    from hvdocker.inventory.locate import locate_past
+
+    named = ctx.params.get("inventory")
+    try:
+        return locate_past(Env(), Path(named) if named else None)
+    except (HvdockerError, OSError):
+        return None

@@ -1,0 +1,126 @@
+"""The class of all verbs: an inventory as first argument, the help page, and completion of words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import typer
+import typer.core
+
+from hvdocker.cli.synonyms import unknown_verb
+from hvdocker.cli.usage_errors import ParserError
+
+INVENTORY_SUFFIXES = (".yaml", ".yml")
+# The key in `ctx.meta` of typer for the words of the verb, as they were typed.
+TYPED = "hvdocker.typed"
+
+
+class VerbCommand(typer.core.TyperCommand):
+    """A verb. Arguments and results are `Any` where they are classes of click that depend on typer's version."""
+
+    def __init__(self, *args: Any, **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self.takes_inventory = any(param.name == "inventory" for param in self.params)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the words of the command line. If the first argument is the inventory, it becomes the value of `-i`.
+
+        A verb without other arguments takes any file there, such as a pipe. Elsewhere the name has to end with .yaml
+        or .yml, so that it cannot be a job, a host or a script. Raise UsageProblem if `-i` is given too."""
+        ctx.meta[TYPED] = list(args)
+        with _naming_the_verb(ctx):
+            return self._parse(ctx, args)
+
+    def _parse(self, ctx: Any, args: list[str]) -> list[str]:
+        at = self._inventory_index(ctx, args) if self.takes_inventory else None
+        if at is None:
+            return super().parse_args(ctx, args)
+        parsed = super().parse_args(ctx, [*args[:at], *args[at + 1 :]])
+        if ctx.params["inventory"] is not None and not ctx.resilient_parsing:
+            from hvdocker.errors import UsageProblem
+
+            raise UsageProblem(
+                f"an inventory and -i exclude each other: {args[at]}, -i {ctx.params['inventory']}",
+                fix="leave one of them out",
+            )
+        ctx.params["inventory"] = Path(args[at])
+        return parsed
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        from hvdocker.cli.pages.verb_page import verb_page
+
+        formatter.write(verb_page(self, ctx, is_complete=False))
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
+        found = super().shell_complete(ctx, incomplete)
+        return found if incomplete.startswith("-") else [*found, *self._complete_inventory(ctx, incomplete)]
+
+    def _complete_inventory(self, ctx: Any, incomplete: str) -> Iterator[Any]:
+        if not self.takes_inventory or ctx.params.get("inventory"):
+            return
+        from hvdocker.cli.completers import completion_item, inventory_files
+
+        yield from (completion_item(name) for name in inventory_files(incomplete))
+
+    def _inventory_index(self, ctx: Any, args: list[str]) -> int | None:
+        """Return the place in `args` of the first argument if it is an inventory, else None."""
+        has_others = ctx.allow_extra_args or any(param.param_type_name == "argument" for param in self.params)
+        at = next(self._argument_indices(args), None)
+        if at is None or (has_others and not args[at].endswith(INVENTORY_SUFFIXES)):
+            return None
+        return at
+
+    def _argument_indices(self, args: list[str]) -> Iterator[int]:
+        """Yield the places of the words in `args` that are neither flags nor values of flags."""
+        values = {flag for param in self.params for flag in param.opts if not getattr(param, "is_flag", True)}
+        is_value = False
+        for at, word in enumerate(args):
+            if is_value:
+                is_value = False
+            elif word.startswith("-"):
+                # A flag may stand behind others, as in `-qi FILE`.
+                is_value = word in values or (not word.startswith("--") and f"-{word[-1]}" in values)
+            else:
+                yield at
+
+
+@contextmanager
+def _naming_the_verb(ctx: Any) -> Iterator[None]:
+    """Set the context of errors of the parser, some of which have none."""
+    try:
+        yield
+    except ParserError as error:
+        error.ctx = error.ctx or ctx
+        raise
+
+
+class GroupCommand(typer.core.TyperGroup):
+    """A verb with subcommands, such as `image`."""
+
+    takes_inventory = False
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Without a subcommand, print the help page on stderr and end with exit code 2."""
+        if not args and not ctx.resilient_parsing:
+            typer.echo(ctx.get_help(), err=True)
+            raise typer.Exit(2)
+        return list(super().parse_args(ctx, args))
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the name of the subcommand, its command and the other arguments. For an unknown word, raise
+        UsageProblem; while words are completed, return None as command instead."""
+        if args[0] not in self.commands and not ctx.resilient_parsing:
+            behind = ("--", *ctx.obj.rest) if ctx.obj and ctx.obj.rest else ()
+            raise unknown_verb(args[0], [*args[1:], *behind], self.commands, ctx.command_path)
+        return super().resolve_command(ctx, args)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        from hvdocker.cli.pages.layout import section, widest_label
+
+        rows = [(name, self.commands[name].get_short_help_str(200)) for name in self.list_commands(ctx)]
+        lines = [f"Usage: {ctx.command_path} VERB [OPTIONS]", "", self.help or "", ""]
+        lines += section("Verbs", rows, widest_label(name for name, _ in rows))
+        formatter.write("\n".join([*lines, "", f"More: {ctx.command_path} VERB -h"]) + "\n")

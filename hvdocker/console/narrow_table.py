@@ -1,0 +1,43 @@
+"""A table whose columns give way on a narrow terminal, so that no id, host name or exit code is cut."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from rich.cells import cell_len
+from rich.table import Table
+from rich.text import Text
+
+Row = Mapping[str, str | Text]
+
+
+def narrow_table(
+    rows: Sequence[Row],
+    width: int,
+    left_out_first: Sequence[str] = (),
+    wrapped: Collection[str] = (),
+    right: Collection[str] = (),
+) -> Table:
+    """Return a table of the rows, which have a cell for each heading. If it is wider than `width`, columns are left out
+    in the order of `left_out_first`; if that is not enough, the table is wider.
+
+    Cells of the columns `wrapped` may be wrapped at blanks. Columns in `right` are aligned at the right."""
+    columns = list(rows[0])
+    widths = {name: max(len(name), *(_needed(row[name], name in wrapped) for row in rows)) + 2 for name in columns}
+    for name in left_out_first:
+        if name in columns and sum(widths[kept] for kept in columns) > width:
+            columns.remove(name)
+    needed = sum(widths[name] for name in columns)
+    # rich cuts the cells of a table that is wider than the terminal, unless the table has a width of its own.
+    table = Table(box=None, pad_edge=False, header_style="quiet", width=needed if needed > width else None)
+    for name in columns:
+        table.add_column(name, justify="right" if name in right else "left", no_wrap=name not in wrapped)
+    for row in rows:
+        table.add_row(*(row[name] for name in columns))
+    return table
+
+
+def _needed(cell: str | Text, is_wrapped: bool) -> int:
+    """Return how many columns of the terminal a cell needs: if it may be wrapped, as many as its longest word."""
+    words = str(cell).split(" ") if is_wrapped else [str(cell)]
+    return max(map(cell_len, words))

@@ -1,0 +1,130 @@
+"""Reads Ansible's inventories, in INI and in YAML. Pure."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from hvdocker.errors import InventoryError
+from hvdocker.inventory.other_formats.host_entry import Variables, host_entry
+from hvdocker.inventory.yaml_document import read_yaml
+
+_MOST_HOSTS = 10_000
+_SECTION = re.compile(r"\[([^\[\]\s:]+)(?::(vars|children))?\]")
+_HOST_RANGE = re.compile(r"\[([0-9]{1,6}):([0-9]{1,6})\]")
+_SSH_VARIABLES = {"user": "ansible_user", "port": "ansible_port", "key": "ansible_ssh_private_key_file"}
+_GROUP_KEYS = {"hosts", "children", "vars"}
+
+
+@dataclass
+class _Hosts:
+    """The hosts of an Ansible inventory with their variables, in the order of the file. A host may be in several
+    groups."""
+
+    found: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    def add(self, name: str, variables: Variables) -> None:
+        for one in _expanded(name):
+            if len(self.found) < _MOST_HOSTS:
+                self.found.setdefault(one, {}).update(variables)
+
+
+def ansible_entries(text: str, lines: list[str]) -> tuple[str, ...]:
+    """Return the hosts of an Ansible inventory as entries of `hosts:`, none if the file is something else. `lines` are
+    those of `text` without comments."""
+    hosts = _ansible_ini(lines) or _ansible_yaml(text)
+    return tuple(_ansible_entry(name, variables) for name, variables in hosts.items())
+
+
+def _ansible_ini(lines: list[str]) -> dict[str, dict[str, str]]:
+    """Return the hosts of an inventory in Ansible's INI format, none if it is something else."""
+    if not any(_SECTION.fullmatch(line) or "ansible_" in line for line in lines):
+        return {}
+    hosts, members, group_variables = _Hosts(), {}, {}  # type: ignore[var-annotated]  # filled below
+    group, kind = "ungrouped", None
+    for line in lines:
+        if section := _SECTION.fullmatch(line):
+            group, kind = section[1], section[2]
+        elif kind == "vars":
+            name, _, value = line.partition("=")
+            group_variables.setdefault(group, {})[name.strip()] = value.strip().strip("'\"")
+        elif kind is None:
+            name, *words = _words(line)
+            if name.endswith(":") or name.startswith(("-", "{")):
+                return {}
+            hosts.add(name, dict(word.split("=", 1) for word in words if "=" in word))
+            members.setdefault(group, []).extend(_expanded(name))
+    for group, variables in group_variables.items():
+        for host in hosts.found if group == "all" else members.get(group, ()):
+            hosts.found[host] = {**variables, **hosts.found[host]}
+    return hosts.found
+
+
+def _words(line: str) -> list[str]:
+    try:
+        return shlex.split(line) or [line]
+    except ValueError:
+        return line.split()
+
+
+def _ansible_yaml(text: str) -> dict[str, dict[str, str]]:
+    """Return the hosts of an inventory in Ansible's YAML format, none if it is something else."""
+    try:
+        value = read_yaml(text, "").value
+    except InventoryError:
+        return {}
+    groups = list(value.values()) if isinstance(value, dict) else []
+    if not any(isinstance(group, dict) and _is_ansible_group(group) for group in groups):
+        return {}
+    hosts = _Hosts()
+    for group in groups:
+        for name, variables in _group_hosts(group, {}):
+            hosts.add(name, variables)
+    return hosts.found
+
+
+def _is_ansible_group(group: dict[str, object]) -> bool:
+    return set(group) <= _GROUP_KEYS and any(isinstance(group.get(key), dict) for key in ("hosts", "children"))
+
+
+def _group_hosts(group: object, inherited: Variables) -> Iterator[tuple[str, Variables]]:
+    """Yield each host of a group and of the groups in it, with its variables."""
+    if not isinstance(group, dict):
+        return
+    variables = {**inherited, **_texts(group.get("vars"))}
+    for child in _mapping(group.get("children")).values():
+        yield from _group_hosts(child, variables)
+    for name, own in _mapping(group.get("hosts")).items():
+        yield name, {**variables, **_texts(own)}
+
+
+def _mapping(value: object) -> dict[str, object]:
+    return value if isinstance(value, dict) else {}
+
+
+def _texts(value: object) -> dict[str, str]:
+    return {name: str(one) for name, one in _mapping(value).items() if isinstance(one, (str, int))}
+
+
+def _expanded(name: str) -> list[str]:
+    """Return the hosts of a range such as `gpu[01:03]`: gpu01, gpu02, gpu03."""
+    found = _HOST_RANGE.search(name)
+    if not found:
+        return [name]
+    first, last = int(found[1]), int(found[2])
+    numbers = range(first, min(last, first + _MOST_HOSTS - 1) + 1)
+    width = len(found[1])
+    return [f"{name[: found.start()]}{number:0{width}}{name[found.end() :]}" for number in numbers]
+
+
+def _ansible_entry(name: str, variables: Variables) -> str:
+    user = variables.get("ansible_user") or variables.get("ansible_ssh_user")
+    host = variables.get("ansible_host") or variables.get("ansible_ssh_host") or name
+    known = {**variables, **({"ansible_user": user} if user else {})}
+    ssh = {key: known[variable] for key, variable in _SSH_VARIABLES.items() if known.get(variable)}
+    values = {"host": host, **({"name": name} if host != name else {})}
+    if slots := variables.get("slots"):
+        values["slots"] = slots
+    return host_entry(values, ssh)
