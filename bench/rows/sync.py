@@ -3,13 +3,12 @@
 import os
 import random
 import shutil
-import subprocess
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from bench.benchmark import Bar, Benchmark, Candidate, Row, timed_call
+from bench.benchmark import Bar, Benchmark, Candidate, Row, Setup, timed_call
 from bench.rows import rsync
 from bench.testbed import Testbed, run_parallel, run_pipelines
 from hvdocker.sync.hash_cache import HashCache
@@ -22,7 +21,7 @@ from tests.cluster.lab.wait import in_parallel
 
 FILES = 2000
 SIZE = 10_000
-LARGE_MB = 512
+MB = 1_000_000
 FOLDER = "/home/trainer/bench"
 
 
@@ -93,40 +92,60 @@ def _resync(ground: Testbed) -> Iterator[Mapping[str, Candidate]]:
     in_parallel(lambda host: host.exec(f"rm -rf {FOLDER}-rsync {rsync.FOLDER}"), hosts)
 
 
-@contextmanager
-def _large(ground: Testbed) -> Iterator[Mapping[str, Candidate]]:
-    """One file of random bytes to one host, in MB per second. Ours: connect and sync the folder that holds
-    it; its hash is cached since the warm-up round. Theirs: `cat` over `ssh` with its fastest cipher."""
-    (host,) = ground.hosts(1, image=None)
-    folder = ground.folder / "large"
-    folder.mkdir(exist_ok=True)
-    path = folder / "data.bin"
-    with path.open("wb") as file:
-        for _ in range(LARGE_MB):
-            file.write(os.urandom(1_000_000))
+def _large(megabytes: int, count: int, measured: Callable[[Callable[[], None], int], float]) -> Setup:
+    """Return the setup of one large file, of so many megabytes, to `count` hosts. `measured` runs a candidate, and
+    returns its measure for the megabytes of all hosts."""
 
-    def ours() -> float:
-        started = time.perf_counter()
-        _ours(ground, [host], folder)
-        return LARGE_MB / (time.perf_counter() - started)
+    @contextmanager
+    def setup(ground: Testbed) -> Iterator[Mapping[str, Candidate]]:
+        """One file of random bytes. Ours: connect and sync the folder that holds it; its hash is cached since the
+        warm-up round. Theirs: `cat` over `ssh` with its fastest cipher, to all hosts in parallel."""
+        hosts = ground.hosts(count, image=None)
+        folder = ground.folder / "large"
+        folder.mkdir(exist_ok=True)
+        path = folder / "data.bin"
+        with path.open("wb") as file:
+            for _ in range(megabytes):
+                file.write(os.urandom(MB))
+        receive = f"mkdir -p {FOLDER} && cat > {FOLDER}/data.bin"
 
-    def theirs() -> float:
-        line = ground.ssh(
-            host, f"mkdir -p {FOLDER} && cat > {FOLDER}/data.bin", options=["-c", "aes128-gcm@openssh.com"]
-        )
-        started = time.perf_counter()
-        with path.open("rb") as file:
-            subprocess.run(line, stdin=file, check=True)
-        return LARGE_MB / (time.perf_counter() - started)
+        def theirs() -> None:
+            lines = [ground.ssh(host, receive, options=["-c", "aes128-gcm@openssh.com"]) for host in hosts]
+            run_parallel(lines, stdin=[path] * count)
 
-    def before() -> None:
-        _clear([host])
+        def before() -> None:
+            _clear(hosts)
 
-    yield {"hvdocker": Candidate(ours, before), "ssh": Candidate(theirs, before)}
-    _clear([host])
-    shutil.rmtree(folder)
+        total = megabytes * count
+        yield {
+            "hvdocker": Candidate(lambda: measured(lambda: _ours(ground, hosts, folder), total), before),
+            "ssh": Candidate(lambda: measured(theirs, total), before),
+        }
+        _clear(hosts)
+        shutil.rmtree(folder)
+
+    return setup
 
 
+def _speed(work: Callable[[], None], megabytes: int) -> float:
+    """Return the megabytes per second of `work`."""
+    started = time.perf_counter()
+    work()
+    return megabytes / (time.perf_counter() - started)
+
+
+def _processor_time(work: Callable[[], None], megabytes: int) -> float:
+    """Return the seconds of processor time per GB that this process and its children need for `work`."""
+    started = _processor_s()
+    work()
+    return 1000 * (_processor_s() - started) / megabytes
+
+
+def _processor_s() -> float:
+    return sum(os.times()[:4])
+
+
+SSH = "ssh, aes128-gcm"
 BENCHMARKS = (
     Benchmark(
         "sync-again",
@@ -140,16 +159,26 @@ BENCHMARKS = (
     ),
     Benchmark(
         "sync-large",
-        _large,
+        _large(512, 1, _speed),
+        (Row("one large file", SSH, "hvdocker", "ssh", Bar(0.9, is_floor=True), unit="MB/s"),),
+    ),
+    Benchmark(
+        "sync-large-8",
+        _large(256, 8, _speed),
         (
             Row(
-                "one large file",
-                "ssh, aes128-gcm",
+                "one large file, 8 hosts",
+                f"{SSH}, in parallel",
                 "hvdocker",
                 "ssh",
-                Bar(0.65, is_floor=True),
+                Bar(0.9, is_floor=True),
                 unit="MB/s",
             ),
         ),
+    ),
+    Benchmark(
+        "sync-large-cpu",
+        _large(1000, 1, _processor_time),
+        (Row("one large file, processor time of the sender", SSH, "hvdocker", "ssh", Bar(1.15), unit="s/GB"),),
     ),
 )

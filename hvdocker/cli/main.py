@@ -28,7 +28,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     is_debug = "--debug" in own
     own = [word for word in own if word != "--debug"]
     if not is_debug:
-        _silence_paramiko()
+        _silence_loggers()
     if not is_debug and argv is None:
         # Hide errors that file objects of a lost connection raise once more when they are garbage-collected.
         sys.unraisablehook = lambda unraisable: None
@@ -49,13 +49,14 @@ def main(argv: Sequence[str] | None = None) -> None:
     raise SystemExit(code if isinstance(code, int) else int(ExitCode.OK))
 
 
-def _silence_paramiko() -> None:
-    """Stop paramiko from logging the tracebacks of its threads. Nothing is lost: errors that matter are raised as
-    exceptions."""
+def _silence_loggers() -> None:
+    """Stop paramiko from logging the tracebacks of its threads, and hvdocker from logging what only --debug shows.
+    Nothing is lost: errors that matter are raised as exceptions."""
     import logging
 
-    logging.getLogger("paramiko").addHandler(logging.NullHandler())
-    logging.getLogger("paramiko").propagate = False
+    for name in ("paramiko", "hvdocker"):
+        logging.getLogger(name).addHandler(logging.NullHandler())
+        logging.getLogger(name).propagate = False
 
 
 def split_at_dashes(argv: list[str]) -> tuple[list[str], tuple[str, ...] | None]:

@@ -5,8 +5,8 @@
 `host_query.py` asks each host what it holds, and `tree.py` computes the `Changes`: the files to send to that host and
 to remove there. `sync.py` syncs all hosts together and chooses a compression (`codec.py`). `pack.py` makes one tar
 stream of the missing files, `broadcast.py` copies the pieces of the stream to all hosts that lack the same files, and
-`stream_sender.py` sends them. `commands.py` has the shell scripts that run on a host. `steps.py` defines the plan step
-SyncCode, and `actions.py` carries it out.
+`stream_sender.py` sends them. Before the stream, `large_files.py` sends large files, one by one. `commands.py` has the
+shell scripts that run on a host. `steps.py` defines the plan step SyncCode, and `actions.py` carries it out.
 
 A sync without changes takes one round trip and about a hundred bytes. A sync with changes takes two round trips. A
 sync that sends more than 8 MB takes three, because it first sends a sample to measure the speed of the link.

@@ -61,6 +61,11 @@ _UNPACK = {
 }
 # GNU tar reads 10 kB at a time by default, which is a third of its work on large files.
 _LARGE_BLOCKS = 'wide=; case $(tar --version 2>/dev/null) in *GNU*) wide="-b 512";; esac; '
+# A file of another size than the local one was cut off.
+_RECEIVE_FILE = (
+    'umask 022; file=$in/new/$4; mkdir -p -- "${file%/*}" && cat > "$file" && [ "$(wc -c < "$file")" -eq "$5" ] && '
+    'chmod "$6" "$file" && touch -d "$7" "$file" || { rm -rf -- "$in"; exit 1; }'
+)
 # Removes inboxes that are older than a day: their syncs have ended.
 _MAKE_INBOX = (
     'for dir in "$1" "$state" "$in"; do [ ! -h "$dir" ] || '
@@ -204,6 +209,14 @@ class Commit:
     tree_id: str
     base: str = UNKNOWN_BASE
     drops_first: bool = False
+
+
+def receive_file(stage: SyncFolder, path: str, size: int, mode: int, mtime_s: int) -> Command:
+    """Return the command that writes standard input to the file `path` in the inbox of the sync (`stage.inbox`), which
+    exists already. The file gets the permissions `mode` and the time `mtime_s`, in seconds since 1970.
+
+    The command fails if the input is not `size` bytes long."""
+    return shell(f"{_VARIABLES}{_RECEIVE_FILE}", *stage.arguments, path, str(size), f"{mode & 0o7777:o}", f"@{mtime_s}")
 
 
 def receive_and_commit(stage: SyncFolder, codec: Codec, is_first: bool, commit: Commit) -> Command:

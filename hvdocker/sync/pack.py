@@ -31,7 +31,8 @@ class StreamFiles:
     `changes` is everything that the hosts lack; `paths` are the files in this stream. A large sync has two streams: a
     sample that measures the link, and the rest. The first stream (`is_first`) makes the inbox (the folder on the host
     into which streams are unpacked). The last stream (`is_last`) also has the metadata with which the host moves all
-    files into place. `padding` is the number of bytes that fill up a sample."""
+    files into place. `padding` is the number of bytes that fill up a sample. `apart` are large files, which are sent
+    one by one before the stream (`large_files.py`)."""
 
     changes: Changes
     paths: tuple[str, ...]
@@ -39,6 +40,7 @@ class StreamFiles:
     is_last: bool = True
     codec: Codec = Codec.NONE
     padding: int = 0
+    apart: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 
 from hvdocker.errors import HostUnfit, HvdockerError
 from hvdocker.shell.command import Command
 from hvdocker.shell.host_folders import KEPT_LINE
 from hvdocker.sync import commands
 from hvdocker.sync.broadcast import Broadcast
+from hvdocker.sync.codec import Codec
 from hvdocker.sync.commands import Commit, SyncFolder
+from hvdocker.sync.file_errors import CodeChanged
 from hvdocker.sync.host_query import SyncTarget
+from hvdocker.sync.large_files import LargeFile
 from hvdocker.sync.pack import OnGrowth, Piece, StreamFiles, pack_stream
 from hvdocker.sync.tree import Tree
-from hvdocker.transport.link import run_or_raise
+from hvdocker.transport.link import LargeInput, run_or_raise
 from hvdocker.transport.pool import HostOutcomes, for_each_host
 
 # The most hosts in one batch. They all receive at the same time, and each host takes three threads.
@@ -87,7 +92,7 @@ class StreamSender:
 
         def work(name: str) -> SendResult:
             with streams[parcels[name]].reading(name) as pieces:
-                return self._deliver(name, parcels[name], pieces)
+                return self._deliver(name, parcels[name], pieces, len(parcels))
 
         try:
             for stream in streams.values():
@@ -99,23 +104,50 @@ class StreamSender:
         for stream in streams.values():
             if stream.error:
                 raise stream.error
+        for error in outcomes.failed.values():
+            if isinstance(error, CodeChanged):
+                raise error
         return outcomes
 
-    def _deliver(self, name: str, parcel: StreamFiles, pieces: Iterator[Piece]) -> SendResult:
+    def _deliver(self, name: str, parcel: StreamFiles, pieces: Iterator[Piece], hosts: int) -> SendResult:
+        """Send the `pieces` of the stream `parcel` to the host `name`, while `hosts` hosts (with this one) receive."""
         target = self.targets[name]
-        feed = _CountedStream(name, parcel, self.tree, pieces, self.progress)
         started = time.monotonic()
-        try:
+        apart_bytes = self._send_apart(target, parcel, hosts)
+        feed = _CountedStream(name, parcel, self.tree, pieces, self.progress)
+        with _clearer_errors(name):
             result = run_or_raise(
                 target.link,
                 self._receiver(target, parcel),
                 "writing the code failed",
-                feed.chunks(),
+                LargeInput(feed.chunks(), self._wire_bytes(parcel), hosts),
                 fix="if something that no sync put there is in the way, move it aside on the host",
             )
-        except HvdockerError as error:
-            raise _clearer_error(error, name) from error.__cause__
-        return SendResult(feed.wire_bytes, time.monotonic() - started, _kept(result.text))
+        return SendResult(apart_bytes + feed.wire_bytes, time.monotonic() - started, _kept(result.text))
+
+    def _send_apart(self, target: SyncTarget, parcel: StreamFiles, hosts: int) -> int:
+        """Send the large files of `parcel` one by one to `target`, while `hosts` hosts (with this one) receive. Return
+        their bytes."""
+        total, rest, sent = map(self.tree.bytes_of, (parcel.changes.send, parcel.paths, parcel.apart))
+        done = total - rest - sent
+        stage = SyncFolder(target.folder, self.token)
+        for path in parcel.apart:
+            entry = self.tree.entries[path]
+            mode, mtime_s = entry.mode_for(target.is_shared), entry.mtime_ns // 1_000_000_000
+            receiver = commands.receive_file(stage, path, entry.size, mode, mtime_s)
+            report = partial(self._report_sent, target.link.name, done, total)
+            with _clearer_errors(target.link.name):
+                LargeFile(self.tree.root, entry).send(target.link, receiver, report, hosts)
+            done += entry.size
+        return sent
+
+    def _report_sent(self, name: str, before: int, total: int, sent: int) -> None:
+        self.progress(name, before + sent, total)
+
+    def _wire_bytes(self, parcel: StreamFiles) -> int:
+        """Return about how many bytes the stream `parcel` will have. Code and text shrink to a third."""
+        size = self.tree.bytes_of(parcel.paths) + parcel.padding
+        return size if parcel.codec is Codec.NONE else size // 3
 
     def _receiver(self, target: SyncTarget, parcel: StreamFiles) -> Command:
         """Return the command that receives the stream `parcel` on the host `target`. For the last stream of a sync it
@@ -171,6 +203,15 @@ class _CountedStream:
 def _kept(output: str) -> int:
     told = [line.split() for line in output.splitlines() if line.startswith(f"{KEPT_LINE} ")]
     return sum(int(words[1]) for words in told if len(words) == 2 and words[1].isdecimal())
+
+
+@contextmanager
+def _clearer_errors(name: str) -> Iterator[None]:
+    """Replace an HvdockerError of the code in the `with` block, which sends to the host `name`, by a clearer one."""
+    try:
+        yield
+    except HvdockerError as error:
+        raise _clearer_error(error, name) from error.__cause__
 
 
 def _clearer_error(error: HvdockerError, name: str) -> HvdockerError:

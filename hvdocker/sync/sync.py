@@ -13,6 +13,7 @@ from functools import cache, partial
 
 from hvdocker.sync.codec import Codec, LinkSpeed, bytes_per_s, choose_codec, sample_bytes
 from hvdocker.sync.host_query import HostAnswer, SyncTarget, ask_host
+from hvdocker.sync.large_files import split_large
 from hvdocker.sync.pack import OnGrowth, StreamFiles, compressed_ratio
 from hvdocker.sync.stream_sender import Progress, SendResult, StreamSender
 from hvdocker.sync.tree import Changes, Tree
@@ -142,7 +143,8 @@ def _remaining_streams(
         left = tuple(path for path in answer.changes.send if path not in there)
         speed = bytes_per_s(sent[name].wire_bytes, sent[name].took_s, answer.took_s)
         codec = how.choose(LinkSpeed(speed, ratio(left), answer.has_zstd))
-        rests[name] = StreamFiles(answer.changes, left, is_first=False, codec=codec)
+        apart, others = split_large(tree, left, codec)
+        rests[name] = StreamFiles(answer.changes, others, is_first=False, codec=codec, apart=apart)
     return rests
 
 

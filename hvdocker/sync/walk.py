@@ -15,7 +15,6 @@ from pathlib import Path
 from hvdocker.sync.file_errors import CodeChanged, file_error, unreadable_error
 from hvdocker.sync.hash_cache import HashCache, file_stat, has_settled
 from hvdocker.sync.ignore_files import IgnoreScope, scope_above
-from hvdocker.sync.own_output import own_output_files
 from hvdocker.sync.tree import FOLDER_MODE, Entry, FileStat, Tree
 
 ALWAYS_SKIPPED = frozenset((".git", ".hvdocker", "__pycache__"))
@@ -24,6 +23,9 @@ READ_TRIES = 5
 _CHUNK = 1 << 20
 # Hashing releases the interpreter's lock only for large chunks, so small files gain nothing from threads.
 _LARGE_BYTES = 8 << 20
+_STDOUT, _STDERR = 1, 2
+
+FileId = tuple[int, int]  # device, inode
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,7 @@ class _Walk:
     output."""
 
     def __init__(self) -> None:
-        self._own_output = own_output_files()
+        self._own_output = _own_output_files()
         self.skipped: list[str] = []
 
     def files(self, folder: str, prefix: str, outer: IgnoreScope) -> Iterator[FoundFile]:
@@ -150,3 +152,19 @@ class _Walk:
             return None
         entry = Entry(relative, mode=status.st_mode & 0o777, size=status.st_size, mtime_ns=status.st_mtime_ns)
         return FoundFile(entry, file_stat(status))
+
+
+def _own_output_files() -> frozenset[FileId]:
+    """Return the regular files into which this process writes its own output, as after `hvdocker train … > train.log`:
+    they change while they are synced. A file is given by its device and inode.
+
+    With `| tee train.log` only tee knows the file, so it is not among them."""
+    found = set()
+    for descriptor in (_STDOUT, _STDERR):
+        try:
+            status = os.fstat(descriptor)
+        except OSError:  # the descriptor is closed
+            continue
+        if stat.S_ISREG(status.st_mode):
+            found.add((status.st_dev, status.st_ino))
+    return frozenset(found)

@@ -1,4 +1,5 @@
-"""Links to hosts: one connection per host, which carries commands, byte streams and the Docker API.
+"""Links to hosts: one connection per host, which carries commands, byte streams and the Docker API. Large uploads have
+one of their own (`ssh/openssh/`).
 
 `link.py` defines `HostLink`, the interface through which every other package reaches a host. It has three
 implementations: `ssh/link.py` (SSH), `local_link.py` (the controller itself) and `reconnecting_link.py` (reopens a lost

@@ -4,7 +4,9 @@ connection itself."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from hvdocker.errors import HvdockerError
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from docker import APIClient
 
 COMMAND_TIMEOUT_S = 120.0
+_CHUNK = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,38 @@ class CommandResult:
         error messages."""
         spoken = self.err.strip() or self.out.strip()
         return spoken.decode("utf-8", "replace").splitlines()[-count:]
+
+
+@dataclass(frozen=True)
+class LargeInput:
+    """The standard input of a command if it may be large: `chunks`, about `size` bytes in all. `streams` hosts (with
+    this one) receive such an input at the same time.
+
+    An SSH link sends a large input through a process `ssh`, which is faster than the open connection. If the input is
+    exactly the file `path`, that process may read it itself. The link then calls `on_sent` with the bytes sent so far,
+    and does not read `chunks`. If `on_sent` raises an error, the transfer ends with it."""
+
+    chunks: Iterable[bytes]
+    size: int
+    streams: int = 1
+    path: Path | None = None
+    on_sent: Callable[[int], None] = lambda done: None
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self.chunks)
+
+
+def read_file(path: Path, on_sent: Callable[[int], None], size: int, streams: int = 1) -> LargeInput:
+    """Return the file `path`, of `size` bytes, as the input of a command. `on_sent` is called with the bytes sent so
+    far. `streams` hosts receive it at the same time."""
+
+    def chunks() -> Iterator[bytes]:
+        with path.open("rb") as file:
+            while chunk := file.read(_CHUNK):
+                yield chunk
+                on_sent(file.tell())
+
+    return LargeInput(chunks(), size, streams, path, on_sent)
 
 
 class HostLink(Protocol):
@@ -62,6 +97,12 @@ class HostLink(Protocol):
     def engine(self) -> APIClient:
         """Return the client of the host's Docker engine. The first call opens it; later calls return the same client.
         Raise HostUnfit if no engine answers."""
+        ...
+
+    def upload_engine(self, size: int, streams: int = 1) -> AbstractContextManager[APIClient]:
+        """Return a context manager with a client of the host's engine for an upload of `size` bytes, which `streams`
+        hosts (with this one) receive at the same time. Over SSH, a large upload goes through a process `ssh`, which is
+        faster than the open connection. Raise HostUnfit if no engine answers."""
         ...
 
     def greeting(self, address: str, port: int, timeout_s: float) -> bytes | None:

@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 import threading
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import IO
 
 from docker import APIClient
@@ -71,6 +72,10 @@ class LocalLink:
         if self._engine is None:
             self._engine = open_local_engine()
         return self._engine
+
+    @contextmanager
+    def upload_engine(self, size: int, streams: int = 1) -> Iterator[APIClient]:
+        yield self.engine()
 
     def greeting(self, address: str, port: int, timeout_s: float) -> bytes | None:
         try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 from hvdocker.errors import HostUnreachable
@@ -53,6 +54,9 @@ class ReconnectingLink:
 
     def engine(self) -> APIClient:
         return self._link.engine()
+
+    def upload_engine(self, size: int, streams: int = 1) -> AbstractContextManager[APIClient]:
+        return self._link.upload_engine(size, streams)
 
     def greeting(self, address: str, port: int, timeout_s: float) -> bytes | None:
         return self._link.greeting(address, port, timeout_s)

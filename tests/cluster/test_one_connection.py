@@ -1,4 +1,4 @@
-"""One SSH connection per host and command, whatever the command does: sshd's own log counts."""
+"""One SSH connection per host and command, whatever the command does but a large upload: sshd's own log counts."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ from tests.cluster.cli import Cli
 from tests.cluster.host_snapshot import cluster_leftovers
 from tests.cluster.lab import Lab, LabHost
 from tests.cluster.lab.wait import until
-from tests.cluster.lab_cluster import LabCluster
+from tests.cluster.lab_cluster import SMALL_IMAGE, LabCluster
 
 
 def logins(host: LabHost) -> int:
@@ -25,6 +25,8 @@ def logins_during(site: LabCluster, *words: str | Path, check: int = 0) -> dict[
 def test_a_command_logs_in_once_per_host(lab: Lab, cli: Cli) -> None:
     """Train with the small image: code is synced, and a job made, heard and ended."""
     site = LabCluster.write(lab, cli, lab.fresh(2))
+    for host in site.hosts:
+        host.load(SMALL_IMAGE)  # sending it would be a large upload
     (site.folder / "train.py").write_text("")
     once = {host.name: 1 for host in site.hosts}
     assert logins_during(site, "up", site.inventory) == once

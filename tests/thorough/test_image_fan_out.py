@@ -10,6 +10,7 @@ from tests.cluster.images import MIB, BridgeTraffic, Images, assert_no_shipment_
 from tests.cluster.lab import Lab, LabHost
 from tests.cluster.lab.wait import in_parallel, until
 from tests.cluster.lab_cluster import LabCluster
+from tests.cluster.test_one_connection import logins
 
 IMAGE = "fan-out:test"
 
@@ -35,6 +36,18 @@ def test_eight_hosts_cost_this_machine_one_image(lab: Lab, cli: Cli, shop: Image
     site.run("image", "push", IMAGE, "-i", site.inventory)
     assert uplink.sent_bytes() - before < 1.3 * 70 * MIB
     assert image_ids(hosts, IMAGE) == {host.name: wanted for host in hosts}
+    assert_no_shipment_leftovers(hosts)
+
+
+def test_a_large_layer_goes_to_the_first_host_through_ssh(lab: Lab, cli: Cli, shop: Images) -> None:
+    """That host alone is logged in to a second time."""
+    hosts = lab.fresh(4)
+    wanted = shop.build(IMAGE, 200 * MIB, 1000)
+    site = LabCluster.write(lab, cli, hosts)
+    before = sum(map(logins, hosts))
+    site.run("image", "push", IMAGE, "-i", site.inventory)
+    assert image_ids(hosts, IMAGE) == {host.name: wanted for host in hosts}
+    until(lambda: sum(map(logins, hosts)) == before + 5 or None, "the hosts tell of five logins", 10)
     assert_no_shipment_leftovers(hosts)
 
 

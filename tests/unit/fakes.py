@@ -3,6 +3,7 @@
 import io
 import tarfile
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from docker.errors import NotFound
@@ -42,6 +43,10 @@ class FakeLink:
 
     def engine(self) -> "FakeEngine":
         raise AssertionError("this test needs no engine")
+
+    @contextmanager
+    def upload_engine(self, size: int, streams: int = 1) -> "Iterator[FakeEngine]":
+        yield self.engine()
 
     def pasteable(self, command: Command) -> str:
         return f"ssh {self.name} {command.line()}"

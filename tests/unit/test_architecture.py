@@ -68,7 +68,8 @@ OWNERS = {
     "cryptography": "transport/ssh",
     "paramiko": "transport/ssh transport/errors.py inventory/ssh_config",
     "requests": "transport", "urllib3": "transport", "zstandard": "sync images/ship",
-    "subprocess": "transport/local_link.py hooks/run_hook.py jobs/capsule/git.py images/build/base_image.py "
+    "subprocess": "transport/local_link.py transport/ssh/openssh hooks/run_hook.py "
+    "jobs/capsule/git.py images/build/base_image.py "
     "images/build/wheel_cache.py "
     "inventory/ssh_config/match.py inventory/ssh_config/keywords.py sync/ignore_files.py",
     "socket": "transport inventory/ssh_config/match.py",
@@ -85,7 +86,7 @@ PURE = {
     "inventory": "config_text field_reader fields inventory menu_choice origin parse redact safe_text schema "
     "select_hosts template yaml_document",
     "inventory/other_formats": "*", "inventory/ssh_config": "patterns",
-    "transport/ssh": "command_line framing",
+    "transport/ssh": "command_line framing", "transport/ssh/openssh": "arguments choice",
     "engine": "container_commands container_spec file_spec",
     "observe": "clock cluster_image gpu gpu_query probe state",
     "locks": "holder lock_takeover_commands owner ticket ticket_commands tmp_folder",

@@ -123,6 +123,7 @@ stale_feeds "${{1%/*}}" | while read -r old; do rm -rf -- "$old"; done
 umask 077; mkdir -- "$1" && exec tar -xf - -C "$1"
 """
 
+# The folder is removed again after a load has ended, which may have written a file while the folder was being removed.
 _STOP = f"""\
 for file in "$1"/*.pid; do [ ! -s "$file" ] || kill "$(cat "$file")"; done
 loading=$(cat "$1/loading" 2>/dev/null) tries=0
@@ -130,6 +131,7 @@ rm -rf -- "$1"
 while [ -n "$loading" ] && kill -0 "$loading" 2>/dev/null && [ "$tries" -lt {_STOP_TRIES} ]; do
     tries=$((tries + 1)); sleep 0.2 2>/dev/null || sleep 1
 done
+[ -z "$loading" ] || rm -rf -- "$1"
 """
 
 

@@ -20,11 +20,10 @@ from hvdocker.images.fan_out.feeders import FanOutHost, FanOutNode, arrange_tree
 from hvdocker.images.fan_out.long_command import LongCommand
 from hvdocker.images.ship.cache import LayerCache
 from hvdocker.images.ship.load import LayersGone, load_error
-from hvdocker.images.ship.resumable_parts import ExportedImage, ImageLayer
-from hvdocker.transport.link import CommandResult, run_or_raise
+from hvdocker.images.ship.resumable_parts import ExportedImage
+from hvdocker.transport.link import CommandResult, read_file, run_or_raise
 from hvdocker.transport.pool import for_each_host
 
-_CHUNK = 1 << 20
 # How the docker CLI begins a message of the engine about an archive.
 _REFUSALS = ("error response from daemon", "error processing tar file")
 # Parts of messages of the docker CLI or the shell that mean that the engine was never asked.
@@ -205,15 +204,12 @@ class FanOut:
     def _send(self, node: FanOutNode) -> None:
         for layer in node.layers:
             command = commands.store_layer(self._folder, layer)
-            run_or_raise(node.member.link, command, "storing a layer failed", self._counted(node, layer))
+            report = partial(self._report_sent, node, node.bytes_before(layer.hex))
+            content = read_file(self._cache.path(layer.digest), report, layer.size)
+            run_or_raise(node.member.link, command, "storing a layer failed", content)
 
-    def _counted(self, node: FanOutNode, layer: ImageLayer) -> Iterator[bytes]:
-        done = node.bytes_before(layer.hex)
-        with self._cache.path(layer.digest).open("rb") as file:
-            while chunk := file.read(_CHUNK):
-                yield chunk
-                done += len(chunk)
-                self._tell(node.name, done, node.size, "")
+    def _report_sent(self, node: FanOutNode, before: int, sent: int) -> None:
+        self._tell(node.name, before + sent, node.size, "")
 
     def _watch(self, node: FanOutNode, parent: FanOutNode) -> None:
         """Report how many bytes the node has received from `parent`. Called once per second while the node fetches.

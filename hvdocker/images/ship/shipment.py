@@ -140,7 +140,9 @@ class Shipment:
         def sent(done: int) -> None:
             self.request.report_progress("", host, min(done, total), total)
 
-        load_image(engine, image, has.parts(image), self.cache, sent)
+        streams = 1 if self.fan_out else len(self.members)
+        with self.members[host].link.upload_engine(total, streams) as upload:
+            load_image(upload, image, has.parts(image), self.cache, sent)
 
     def _with_cached_layers(self, has: LayersPresent) -> ExportedImage:
         """Make sure that the cache has every layer that a host lacks, and return the image with their sizes. `has`

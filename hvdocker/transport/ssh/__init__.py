@@ -8,7 +8,7 @@ known_hosts, `auth.py` logs in with key files, the keys of `agent.py` and the us
 `framing.py` marks the output of a command, and `remote_command.py` sends its input and reads its output between the
 marks. `key_pairs.py` makes the keys that the containers of a cluster use; it
 does not concern the connection. `command_line.py` gives the equivalent `ssh` command. `framing.py` and
-`command_line.py` are pure.
+`command_line.py` are pure. `openssh/` sends large uploads through the program ssh.
 
 Private names of paramiko that files here use or replace are listed in constants `…_PRIVATE_NAMES`, and a unit test
 checks that they exist. To support another option of ~/.ssh/config, parse it in

@@ -70,6 +70,13 @@ class Agent(AgentSSH):
         self._close()  # type: ignore[attr-defined]  # AGENT_PRIVATE_NAMES
 
 
+def on_agent(key: paramiko.AgentKey, agent: AgentSSH) -> paramiko.AgentKey:
+    """Return a copy of the key of an agent, with its certificate, that signs through another connection, `agent`."""
+    twin = paramiko.AgentKey(agent, key.blob, key.comment)
+    twin.public_blob = key.public_blob
+    return twin
+
+
 def _usable(key: paramiko.AgentKey) -> paramiko.PKey:
     """Return the agent key in a form that works with paramiko. For an RSA certificate in the agent, paramiko
     itself would send the plain key under the type name of the certificate."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 import base64
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from paramiko.message import Message
 from paramiko.pkey import PublicBlob
 
 from hvdocker.errors import PassphraseRequired
-from hvdocker.transport.ssh.agent import Agent
+from hvdocker.transport.ssh.agent import Agent, on_agent
 from hvdocker.transport.ssh.certificates import certificate_for, with_certificate
 from hvdocker.transport.ssh.connect_errors import HandshakeTimeout
 
@@ -61,7 +61,7 @@ class Login:
     `files` are the private key files to try, `keyring` opens them. `certificates` are the paths from
     CertificateFile in ~/.ssh/config. `is_agent_limited` (IdentitiesOnly) allows only those agent keys that are
     also in `files`. `agent_socket` is the path of the agent's socket, empty for no agent. `_tried` has the names of
-    the keys that were tried so far."""
+    the keys that were tried so far, `_accepted` the key that the server accepted."""
 
     user: str
     files: tuple[str, ...]
@@ -70,12 +70,29 @@ class Login:
     is_agent_limited: bool = False  # IdentitiesOnly: of the agent, use only keys that are also files
     agent_socket: str = ""
     _tried: list[str] = field(default_factory=list)
+    _accepted: list[paramiko.PKey] = field(default_factory=list)
 
     @property
     def accepted(self) -> str:
         """The user and the accepted key, for display, such as `kim, key /home/kim/.ssh/id_ed25519`. Valid only after a
         successful login, because it names the key that was tried last."""
         return f"{self.user}, key {self._tried[-1]}" if self._tried else self.user
+
+    @property
+    def accepted_key(self) -> paramiko.PKey | None:
+        """The key that the server accepted, None before the login."""
+        return self._accepted[-1] if self._accepted else None
+
+    @contextmanager
+    def signing_key(self) -> Iterator[paramiko.PKey | None]:
+        """Yield the accepted key for another login, None before the first. A key of the agent can sign until the end of
+        the `with` block: the agent is connected to once more."""
+        key = self.accepted_key
+        if not isinstance(key, paramiko.AgentKey):
+            yield key
+            return
+        with closing(Agent(self.agent_socket)) as agent:
+            yield on_agent(key, agent)
 
     def authenticate(self, transport: paramiko.Transport) -> list[str]:
         """Try the keys until the server accepts one, then return an empty list, as paramiko expects.
@@ -147,6 +164,7 @@ class Login:
             raise paramiko.AuthenticationException(
                 f"user {self.user}: {name} was accepted, but the server also wants {', '.join(more)}"
             )
+        self._accepted.append(key)
         return True
 
     def _failure(self, has_agent: bool) -> str:

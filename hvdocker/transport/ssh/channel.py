@@ -38,6 +38,8 @@ class HostChannel(ClosingChannel):
     normal end of the data."""
 
     is_lost = False
+    # What fits into one packet of an OpenSSH session: `send` copies a longer piece for every packet.
+    packet_bytes = (1 << 15) - 64
 
     def makefile(self, *_params: object) -> ChannelReader:  # type: ignore[override]  # read only, and faster
         """Return a buffered reader of the channel, for the Docker SDK. The parameters, a socket's mode and buffer

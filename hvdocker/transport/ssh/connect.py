@@ -229,7 +229,7 @@ def _hop(host: Host, connection: Any, route: SshRoute, before: tuple[str, ...] |
         by_hand=shlex.join((*ssh_words(shown), "true")),
         is_jump=before is not None,
         through=f"{previous.user}@{previous.host}:{previous.port}" if previous else "",
-        proxy_for=host.host if not previous and _proxy_command(connection) else "",
+        proxy_for=host.host if not previous and proxy_command(connection) else "",
         known_in=files_to_clean(known_in, host_keys.user_known_hosts(Path.home())),
         key=str(Path(keys[0]).expanduser()) if keys else "",
     )
@@ -279,7 +279,7 @@ def _socket(connection: Any, route: SshRoute) -> Any:
     connection to the server, not open yet; `route` has the open connections to the jump hosts in front of it."""
     if route.jumps:
         return _through(route.jumps[-1].transport, connection)
-    if proxy := _proxy_command(connection):
+    if proxy := proxy_command(connection):
         return paramiko.ProxyCommand(proxy)
     return tcp.connect(connection.host, connection.port, TCP_TIMEOUT_S)
 
@@ -297,7 +297,9 @@ def _through(jump: paramiko.Transport, connection: Any) -> paramiko.Channel:
         raise TimeoutError(str(error)) from error
 
 
-def _proxy_command(connection: Any) -> str:
+def proxy_command(connection: Any) -> str:
+    """Return the ProxyCommand of ~/.ssh/config for `connection` (of fabric), with its `%` tokens replaced; empty if
+    there is none."""
     proxy = str(connection.ssh_config.get("proxycommand") or "")
     return "" if proxy.lower() == "none" else proxy
 

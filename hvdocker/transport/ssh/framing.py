@@ -16,6 +16,7 @@ environment, with only the variables that it needs."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 from hvdocker.shell.command import Command
@@ -37,12 +38,22 @@ class Frame:
         self._token = token
         self.start = f"hvdocker-start-{token}\n".encode()
         self.end = f"hvdocker-end-{token}\n".encode()
+        self._code_line = re.compile(rb"hvdocker-code-%b (\d+)\n" % token.encode())
 
     def line(self, command: Command) -> bytes:
         """Return the line for the user's login shell that runs the command and prints the marks before and after its
         output. It exits with the command's exit code. It works in any common login shell."""
+        return self._line(command)
+
+    def coded_line(self, command: Command) -> bytes:
+        """Return a line like `line`, which also prints the command's exit code on standard error, for `exit_code`."""
+        return self._line(command, f"echo hvdocker-code-{self._token} $code >&2; ")
+
+    def _line(self, command: Command, then: str = "") -> bytes:
+        """Return the line that runs the command between the marks, and after it the script `then`, which finds the
+        exit code in `$code`."""
         end = f"hvdocker-end-{self._token}"
-        script = f"{self._start_marks()}; {command.line()}; code=$?; echo {end}; echo {end} >&2; exit $code"
+        script = f"{self._start_marks()}; {command.line()}; code=$?; echo {end}; {then}echo {end} >&2; exit $code"
         return _new_environment_line(script)
 
     def open_line(self, command: Command) -> bytes:
@@ -60,7 +71,13 @@ class Frame:
         If the first mark is missing, `raw` is returned unchanged: then the login shell did not run the command, and
         `raw` says why."""
         _, mark, own = raw.partition(self.start)
-        return own.partition(self.end)[0] if mark else raw
+        return self._code_line.sub(b"", own.partition(self.end)[0]) if mark else raw
+
+    def exit_code(self, raw: bytes) -> int | None:
+        """Return the exit code of the command of a coded line, or None if it was not printed. `raw` is all that arrived
+        on standard error, or its end."""
+        found = self._code_line.search(raw)
+        return int(found[1]) if found else None
 
 
 class FrameError(Exception):

@@ -1,4 +1,6 @@
-"""The link to a remote host: one fabric connection; its channels carry commands, files and the Docker API."""
+"""The link to a remote host: one fabric connection; its channels carry commands, files and the Docker API.
+
+Large uploads go through a process `ssh` beside it (`openssh/`)."""
 
 from __future__ import annotations
 
@@ -15,13 +17,14 @@ from hvdocker.errors import CommandTimeout, HostUnfit, HvdockerError
 from hvdocker.inventory.inventory import Host
 from hvdocker.shell.command import Command
 from hvdocker.transport.errors import connection_lost, translating_errors
-from hvdocker.transport.link import COMMAND_TIMEOUT_S, CommandResult
+from hvdocker.transport.link import COMMAND_TIMEOUT_S, CommandResult, LargeInput
 from hvdocker.transport.ssh.channel import HostChannel, open_session, open_unix_channel
 from hvdocker.transport.ssh.command_line import ssh_words
 from hvdocker.transport.ssh.connect import TCP_TIMEOUT_S, Credentials, SshRoute, connect
 from hvdocker.transport.ssh.connect_errors import connecting
 from hvdocker.transport.ssh.framing import Frame, FrameError
-from hvdocker.transport.ssh.remote_command import RemoteCommand
+from hvdocker.transport.ssh.openssh.openssh import OpensshChannels
+from hvdocker.transport.ssh.remote_command import CommandChannel, RemoteCommand
 
 if TYPE_CHECKING:
     # At run time the SDK is imported while the hosts are being connected to.
@@ -63,6 +66,7 @@ class SshLink:
         # The usual socket, so that the engine can be queried while the probe still looks for the actual one.
         self._access = EngineAccess()
         self._engine: APIClient | None = None
+        self._openssh = OpensshChannels(host.name, lambda: [*route.jumps, connection])
 
     @property
     def _transport(self) -> paramiko.Transport:
@@ -94,6 +98,10 @@ class SshLink:
         docker = ("docker", "-H", f"unix://{self._access.socket}")
         return ("sudo", "-n", *docker) if self._access.needs_sudo else docker
 
+    @property
+    def _dial_command(self) -> Command:
+        return Command((*self.docker_argv, "system", "dial-stdio"))
+
     def use_engine(self, access: EngineAccess) -> bool:
         """Reach the engine as `access` says from now on. Return whether its `socket` and `uses_cli` are the same as
         before. If not, the client of the engine is closed, and the next call of `engine` opens a new one."""
@@ -122,9 +130,11 @@ class SshLink:
         None means empty input. A command that prints nothing on standard output for `silence_s` raises CommandTimeout
         (None: no limit)."""
         frame = _new_frame()
-        channel = self._exec(frame.line(command), silence_s)
+        running = self._through_openssh(frame, command, stdin) if isinstance(stdin, LargeInput) else None
+        if running is None:
+            running = RemoteCommand(self._exec(frame.line(command), silence_s), frame, stdin)
         try:
-            yield RemoteCommand(channel, frame, stdin)
+            yield running
         except TimeoutError as error:
             if silence_s is None:
                 raise
@@ -132,7 +142,16 @@ class SshLink:
                 f"a command printed nothing for {silence_s:.0f} s", host=self.name, command=self.pasteable(command)
             ) from error
         finally:
-            channel.close()
+            running.close()
+
+    def _through_openssh(self, frame: Frame, command: Command, stdin: LargeInput) -> RemoteCommand | None:
+        """Start a command through a process `ssh`. Return None if its input belongs on the open connection. `frame`
+        marks its output."""
+        with stdin.path.open("rb") if stdin.path else contextlib.nullcontext() as file:
+            channel = self._openssh.open_for(stdin.size, stdin.streams, frame, frame.coded_line(command), file)
+        if channel is None:
+            return None
+        return RemoteCommand(channel, frame, channel.watch_file(stdin.on_sent) if stdin.path else stdin)
 
     def _end(self, command: Command, running: RemoteCommand) -> int:
         """Return the exit code of a command whose output was read to its end. Raise HostUnreachable if the connection
@@ -206,6 +225,34 @@ class SshLink:
                 fix=_NO_WAY_FIX if ended.code == _NOT_FOUND else "is it running? sudo systemctl start docker",
             ) from error
 
+    @contextlib.contextmanager
+    def upload_engine(self, size: int, streams: int = 1) -> Iterator[APIClient]:
+        with contextlib.ExitStack() as stack:
+            yield self._engine_through_openssh(size, streams, stack) or self.engine()
+
+    def _engine_through_openssh(self, size: int, streams: int, stack: contextlib.ExitStack) -> APIClient | None:
+        """Return a client of the engine that uses `docker system dial-stdio` in a process `ssh`. It is closed with
+        `stack`. Return None if the upload of `size` bytes to `streams` hosts belongs on the open connection."""
+        from requests.exceptions import RequestException
+
+        from hvdocker.transport.docker_api import engine_client
+
+        frame = _new_frame()
+        line = frame.open_line(self._dial_command)
+        channel = self._openssh.open_for(size, streams, frame, line) if self._access.has_cli else None
+        if channel is None:
+            return None
+        stack.callback(channel.close)
+        first = [channel.socket]
+        try:
+            _read_mark(channel, frame)
+            client = engine_client(lambda: first.pop() if first else self._dial())
+        except (RequestException, paramiko.ChannelException, OSError) as error:
+            self._openssh.give_up(f"no engine answers: {error}")
+            return None
+        stack.callback(client.close)
+        return client
+
     def greeting(self, address: str, port: int, timeout_s: float) -> bytes | None:
         try:
             channel = self._transport.open_channel("direct-tcpip", (address, port), ("127.0.0.1", 0), timeout=timeout_s)
@@ -257,14 +304,19 @@ class SshLink:
         channel to the engine's socket, or if only root may open the socket. Raise ChannelException if the host did not
         run the program."""
         frame = _new_frame()
-        channel = self._exec(frame.open_line(Command((*self.docker_argv, "system", "dial-stdio"))), COMMAND_TIMEOUT_S)
-        printed = b""
-        while frame.start not in printed:
-            chunk = channel.recv(_CHUNK)
-            if not chunk:
-                raise paramiko.ChannelException(0, "the host's shell did not run docker system dial-stdio")
-            printed += chunk
+        channel = self._exec(frame.open_line(self._dial_command), COMMAND_TIMEOUT_S)
+        _read_mark(channel, frame)
         return channel
+
+
+def _read_mark(channel: CommandChannel, frame: Frame) -> None:
+    """Read the output of a line for a dial up to its first mark. Raise ChannelException if it does not come."""
+    printed = b""
+    while frame.start not in printed:
+        chunk = channel.recv(_CHUNK)
+        if not chunk:
+            raise paramiko.ChannelException(0, "the host's shell did not run docker system dial-stdio")
+        printed += chunk
 
 
 def open_ssh(host: Host, credentials: Credentials | None = None) -> SshLink:

@@ -9,13 +9,33 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Iterable, Iterator
+from typing import Protocol
 
-from hvdocker.transport.ssh.channel import HostChannel
 from hvdocker.transport.ssh.framing import Frame, FrameError, framed_output
 
 _CHUNK = 1 << 18
-# The size that fits into one packet of an OpenSSH session. `Channel.send` copies a longer chunk for every packet.
-_PACKET = (1 << 15) - 64
+
+
+class CommandChannel(Protocol):
+    """What a command runs on: a session channel of the open connection, or a process `ssh`.
+
+    `packet_bytes` is the size of the pieces in which standard input is best sent. `is_lost` says that the connection
+    was lost while the command ran."""
+
+    packet_bytes: int
+    is_lost: bool
+
+    def recv(self, size: int, /) -> bytes: ...
+
+    def recv_stderr(self, size: int, /) -> bytes: ...
+
+    def send(self, data: bytes, /) -> int: ...
+
+    def shutdown_write(self) -> None: ...
+
+    def recv_exit_status(self) -> int: ...
+
+    def close(self) -> None: ...
 
 
 class RemoteCommand:
@@ -24,7 +44,7 @@ class RemoteCommand:
 
     `missing` is the FrameError of an output that ended without a mark; None before the end, and if both marks came."""
 
-    def __init__(self, channel: HostChannel, frame: Frame, stdin: Iterable[bytes] | None) -> None:
+    def __init__(self, channel: CommandChannel, frame: Frame, stdin: Iterable[bytes] | None) -> None:
         """`stdin` is the standard input of the command; None means empty input."""
         self._channel = channel
         self._frame = frame
@@ -59,6 +79,10 @@ class RemoteCommand:
             self._feeder.finish()
         return code
 
+    def close(self) -> None:
+        """Close the channel, which ends a command that still runs."""
+        self._channel.close()
+
     @property
     def is_lost(self) -> bool:
         """Whether the connection was lost while the command ran."""
@@ -88,7 +112,7 @@ class _StdinFeeder:
     """Writes the standard input of a command in its own thread. Without the thread, a command that prints while
     it reads would deadlock with a caller that does not read its output yet."""
 
-    def __init__(self, channel: HostChannel, stdin: Iterable[bytes]) -> None:
+    def __init__(self, channel: CommandChannel, stdin: Iterable[bytes]) -> None:
         self._channel = channel
         self._stdin = stdin
         self._error: BaseException | None = None
@@ -101,10 +125,11 @@ class _StdinFeeder:
             raise self._error
 
     def _feed(self) -> None:
+        size = self._channel.packet_bytes
         try:
             for chunk in self._stdin:
-                for start in range(0, len(chunk), _PACKET):
-                    if not self._send(chunk[start : start + _PACKET]):
+                for start in range(0, len(chunk), size):
+                    if not self._send(chunk[start : start + size]):
                         return
             self._channel.shutdown_write()
         except BaseException as error:
@@ -126,6 +151,6 @@ class _StdinFeeder:
         return True
 
 
-def _chunks(channel: HostChannel) -> Iterator[bytes]:
+def _chunks(channel: CommandChannel) -> Iterator[bytes]:
     while chunk := channel.recv(_CHUNK):
         yield chunk

@@ -82,7 +82,7 @@ def test_a_plot_that_fails_says_why(tmp_path: Path, script: str, why: str | None
         ("help", ["help"]),
         ("up", ["up", "up-again"]),
         ("connect, call", ["connect-1", "connect-8", "call"]),
-        ("sync", ["sync-again", "sync-first", "sync-large"]),
+        ("sync", ["sync-again", "sync-first", "sync-large", "sync-large-8", "sync-large-cpu"]),
         ("quick", ["help", "placement", "connect-1", "connect-8", "container", "call", "up-again", "launch"]),
         ("", [contest.key for contest in BENCHMARKS]),
     ],

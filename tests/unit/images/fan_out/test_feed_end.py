@@ -101,9 +101,12 @@ def test_stopping_waits_until_the_engine_is_through(tmp_path: Path, sleeper: sub
     with subprocess.Popen(commands.stop_feed(str(folder)).argv) as stopping:
         wait_for(lambda: not folder.exists(), "the folder goes")
         assert stopping.poll() is None
+        folder.mkdir()  # as if it had not gone, because the load wrote one more file
+        (folder / "done-1").touch()
         sleeper.kill()
         sleeper.wait()
         assert stopping.wait(DEADLINE_S) == 0
+    assert not folder.exists()
 
 
 @pytest.fixture

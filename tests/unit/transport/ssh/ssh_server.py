@@ -26,7 +26,8 @@ def _no_answer(line: bytes, channel: paramiko.Channel) -> int:
 @dataclass
 class SshServer:
     """Accepts every key. `hold` is called with the number of a connection before its handshake; if it returns
-    False, the server says nothing on that connection. `answer` runs a command and returns its exit code."""
+    False, the server says nothing on that connection. `answer` runs a command and returns its exit code.
+    `key` is its host key."""
 
     home: Path
     hold: Callable[[int], bool] = lambda number: True
@@ -34,16 +35,16 @@ class SshServer:
     connections: list[socket.socket] = field(default_factory=list)
     _transports: list[paramiko.Transport] = field(default_factory=list)
     _listener: socket.socket = field(init=False)
-    _key: paramiko.PKey = field(init=False)
+    key: paramiko.PKey = field(init=False)
 
     def __post_init__(self) -> None:
         ssh = self.home / ".ssh"
         ssh.mkdir(mode=0o700, exist_ok=True)
         for path in (ssh / "id_ed25519", self.home / "host_key"):
             subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", path], check=True)
-        self._key = paramiko.Ed25519Key.from_private_key_file(str(self.home / "host_key"))
+        self.key = paramiko.Ed25519Key.from_private_key_file(str(self.home / "host_key"))
         self._listener = socket.create_server(("127.0.0.1", 0))
-        (ssh / "known_hosts").write_text(f"{self.entry} ssh-ed25519 {self._key.get_base64()}\n")
+        (ssh / "known_hosts").write_text(f"{self.entry} ssh-ed25519 {self.key.get_base64()}\n")
         threading.Thread(target=self._serve, daemon=True).start()
 
     @property
@@ -56,6 +57,10 @@ class SshServer:
 
     def host(self, handshake_timeout: int | None = None) -> Host:
         return Host("a", "127.0.0.1", ssh=SshSettings("kim", self.port, handshake_timeout=handshake_timeout))
+
+    def drop(self, number: int) -> None:
+        """End the connection with this number, the first being 0."""
+        self._transports[number].close()
 
     def close(self) -> None:
         self._listener.close()
@@ -75,7 +80,7 @@ class SshServer:
         with contextlib.suppress(EOFError, OSError, paramiko.SSHException):
             transport = paramiko.Transport(connection)
             self._transports.append(transport)
-            transport.add_server_key(self._key)
+            transport.add_server_key(self.key)
             transport.start_server(server=_Session(self.answer))
 
 

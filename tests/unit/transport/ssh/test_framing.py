@@ -91,6 +91,16 @@ def test_variables_and_functions_of_a_start_up_file_change_no_command(login_shel
     assert "POSIXLY_CORRECT" not in answer
 
 
+def test_a_coded_line_tells_its_exit_code_on_standard_error() -> None:
+    frame = Frame("5eed")
+    line = frame.coded_line(shell("echo out; echo err >&2; exit 7")).decode()
+    done = subprocess.run(["sh", "-c", line], capture_output=True)
+    assert done.returncode == 7 and frame.exit_code(done.stderr) == 7
+    assert frame.errors(done.stderr) == b"err\n"
+    assert b"".join(framed_output(frame, [done.stdout])) == b"out\n"
+    assert frame.exit_code(b"hvdocker-code-other 7\n") is None
+
+
 def test_a_tunnel_has_only_the_first_mark() -> None:
     done = subprocess.run(["sh", "-c", FRAME.open_line(Command(("echo", "hello")))], capture_output=True)
     assert done.stdout == FRAME.start + b"hello\n"

@@ -25,6 +25,7 @@ class FakeChannel:
     """A channel that returns the given chunks of standard error, or raises them, and takes three bytes at a time."""
 
     is_lost = False
+    packet_bytes = 1 << 15
 
     def __init__(self, stderr: list[bytes | Exception], send_errors: list[Exception] | None = None) -> None:
         self._stderr = stderr

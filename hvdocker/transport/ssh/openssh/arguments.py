@@ -1,0 +1,104 @@
+"""The ssh command line that makes the connection of a link once more. Pure."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+
+@dataclass(frozen=True)
+class OpensshHop:
+    """One SSH server on the way to a host, as the open connection reached it.
+
+    `alias` is its name in the known_hosts file that is made for the login. `key_type` and `key` are the host key that
+    the server showed, as known_hosts writes them. `key_algorithm` is the signature algorithm of that key, and `cipher`
+    the cipher of the connection. `proxy_command` is the ProxyCommand that makes the connection, empty if there is none;
+    it has no `%` tokens any more."""
+
+    alias: str
+    address: str
+    port: int
+    user: str
+    key_type: str
+    key: str
+    key_algorithm: str
+    cipher: str
+    proxy_command: str = ""
+
+
+@dataclass(frozen=True)
+class LoginFiles:
+    """The paths of the files of a login: `known_hosts`, `agent`, the socket of an SSH agent, and `control`, the socket
+    through which other processes `ssh` use the login."""
+
+    known_hosts: str
+    agent: str
+    control: str
+
+
+def known_hosts_text(hops: Sequence[OpensshHop]) -> str:
+    return "".join(f"{hop.alias} {hop.key_type} {hop.key}\n" for hop in hops)
+
+
+def login_arguments(program: str, hops: Sequence[OpensshHop], files: LoginFiles) -> list[str]:
+    """Return the command line of a process that logs in to the last of the `hops`, through those before it, and stays
+    until its standard input ends: so it ends with hvdocker, even if that is killed. `program` is the path of ssh."""
+    proxy = hops[0].proxy_command
+    for hop, target in pairwise(hops):
+        forward = ("-W", f"[{target.address}]:{target.port}")
+        proxy = shlex.join((program, *_options(hop, files, proxy), *forward, "--", hop.address))
+    control = ("-o", "ControlMaster=yes", "-o", f"ControlPath={files.control}")
+    return [program, "-T", *_options(hops[-1], files, proxy), *control, "--", hops[-1].address, "exec cat"]
+
+
+def command_arguments(program: str, control: str, line: str) -> list[str]:
+    """Return the command line of a process that runs `line` in the login shell of the host. It uses the login whose
+    socket is `control`, and fails if that login has ended. `program` is the path of ssh."""
+    settings = {
+        "ControlPath": control,
+        # Without the login, ssh would connect by itself.
+        "ProxyCommand": "false",
+        "BatchMode": "yes",
+        "LogLevel": "ERROR",
+    }
+    return [program, "-T", *_as_options(settings), "--", "host", line]
+
+
+def _options(hop: OpensshHop, files: LoginFiles, proxy: str) -> list[str]:
+    """Return the options with which ssh logs in to the server `hop`. `proxy` is the ProxyCommand that makes the
+    connection, empty if there is none."""
+    settings = {
+        "User": hop.user,
+        "Port": str(hop.port),
+        "BatchMode": "yes",
+        "PreferredAuthentications": "publickey",
+        "IdentityFile": "none",
+        "IdentityAgent": files.agent,
+        "StrictHostKeyChecking": "yes",
+        "UserKnownHostsFile": files.known_hosts,
+        "GlobalKnownHostsFile": "/dev/null",
+        "HostKeyAlias": hop.alias,
+        "HostKeyAlgorithms": hop.key_algorithm,
+        "CheckHostIP": "no",
+        "UpdateHostKeys": "no",
+        "Ciphers": hop.cipher,
+        # As the open connection prefers; the default of ssh takes three times the processor time.
+        "KexAlgorithms": "^curve25519-sha256,curve25519-sha256@libssh.org",
+        "Compression": "no",
+        "ConnectTimeout": "5",
+        # As `keepalive` does: a host that does not answer for 30 s is lost.
+        "ServerAliveInterval": "10",
+        "ServerAliveCountMax": "2",
+        "IPQoS": "none",
+        "LogLevel": "ERROR",
+    }
+    if proxy:
+        settings["ProxyCommand"] = proxy.replace("%", "%%")
+    return _as_options(settings)
+
+
+def _as_options(settings: Mapping[str, str]) -> list[str]:
+    # No file of the user's or of the system's is read: the open connection was made as they say.
+    return ["-F", "/dev/null", *(word for name, value in settings.items() for word in ("-o", f"{name}={value}"))]

@@ -1,0 +1,56 @@
+"""Describes an open connection, with its jump hosts, so that ssh can make it once more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+from hvdocker.transport.ssh.connect import proxy_command
+from hvdocker.transport.ssh.openssh.arguments import OpensshHop
+from hvdocker.transport.ssh.openssh.login_agent import LoginAgent
+
+# A connection is `Any` here because fabric has no types.
+
+
+def describe_hops(connections: Sequence[Any]) -> list[OpensshHop]:
+    """Return the servers of the open connections: the jump hosts in order, then the host itself.
+
+    The first is named by the address that was reached: a name may have several."""
+    return [_describe(number, connection) for number, connection in enumerate(connections)]
+
+
+def _describe(number: int, connection: Any) -> OpensshHop:
+    transport = connection.transport
+    key = transport.get_remote_server_key()
+    proxy = "" if number else proxy_command(connection)
+    return OpensshHop(
+        alias=f"hop-{number}",
+        address=connection.host if number or proxy else transport.getpeername()[0],
+        port=connection.port,
+        user=connection.user,
+        key_type=key.get_name(),
+        key=key.get_base64(),
+        key_algorithm=transport.host_key_type,
+        cipher=transport.local_cipher,
+        proxy_command=proxy,
+    )
+
+
+def accepted_key_type(connections: Sequence[Any]) -> str:
+    """Return the type of the key with which the last of the connections logged in. Return the type of another
+    connection's key if that is a key of a hardware token, and empty text if one of them needed no key."""
+    keys = [connection.connect_kwargs["auth_strategy"].accepted_key for connection in connections]
+    types = [key.get_name() if key else "" for key in keys]
+    return next((kind for kind in types if not kind or kind.startswith("sk-")), types[-1])
+
+
+@contextmanager
+def agent_for(connections: Sequence[Any], path: str) -> Iterator[None]:
+    """Run an agent at the socket `path` that has the keys which the servers of the open connections accepted. It ends
+    with the `with` block."""
+    with ExitStack() as stack:
+        logins = [connection.connect_kwargs["auth_strategy"] for connection in connections]
+        keys = [stack.enter_context(login.signing_key()) for login in logins]
+        stack.enter_context(LoginAgent(path, [key for key in keys if key]))
+        yield

@@ -1,0 +1,54 @@
+"""Opens channels of OpenSSH to the host of one link."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from collections.abc import Callable, Sequence
+from typing import IO, Any
+
+from hvdocker.transport.ssh.framing import Frame
+from hvdocker.transport.ssh.openssh.arguments import command_arguments
+from hvdocker.transport.ssh.openssh.channel import OpensshChannel
+from hvdocker.transport.ssh.openssh.choice import LoginFacts, UploadPipe, choose_pipe
+from hvdocker.transport.ssh.openssh.hops import accepted_key_type
+from hvdocker.transport.ssh.openssh.login import OpensshLogin, OpensshRefused
+
+_log = logging.getLogger("hvdocker.transport")
+
+
+class OpensshChannels:
+    """Opens channels of OpenSSH to the host `name`, until a login fails.
+
+    `connections` returns the open connections: those to the jump hosts in order, then that to the host. They are `Any`
+    because fabric has no types."""
+
+    def __init__(self, name: str, connections: Callable[[], Sequence[Any]]) -> None:
+        self._name = name
+        self._connections = connections
+        self._was_refused = False
+
+    def open_for(
+        self, size: int, streams: int, frame: Frame, line: bytes, file: IO[bytes] | None = None
+    ) -> OpensshChannel | None:
+        """Log in, run `line`, and return its channel. Return None if the upload of `size` bytes belongs on the open
+        connection: it is too small, or ssh cannot log in. Then `line` was not run.
+
+        `streams` hosts receive such an upload at the same time. `line` is a line of `frame`. Its standard input is
+        `file`, None for what is sent on the channel."""
+        connections = self._connections()
+        program = shutil.which("ssh") or ""
+        facts = LoginFacts(program, accepted_key_type(connections), self._was_refused)
+        if choose_pipe(size, streams, facts) is UploadPipe.CONNECTION:
+            return None
+        try:
+            login = OpensshLogin(connections, program)
+        except (OpensshRefused, OSError) as error:
+            self.give_up(str(error))
+            return None
+        return OpensshChannel(login, command_arguments(program, login.control, line.decode("ascii")), frame, file)
+
+    def give_up(self, why: str) -> None:
+        """Send what follows through the open connection. `why` is shown with --debug."""
+        self._was_refused = True
+        _log.warning("%s: large uploads use the open connection, not ssh: %s", self._name, why)

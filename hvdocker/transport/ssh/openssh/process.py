@@ -1,0 +1,81 @@
+"""One process of OpenSSH's program `ssh`."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+from collections.abc import Sequence
+from typing import Any
+
+_END_LIMIT_S = 2.0
+_CHUNK = 1 << 16
+
+
+class SshProcess:
+    """A process `ssh` with the command line `argv`. Its standard input, output and error are as in `subprocess`.
+
+    It has a session of its own, with the processes of a ProxyCommand. So it cannot ask at the terminal, and Ctrl-C
+    reaches only hvdocker, which ends it by `close`."""
+
+    def __init__(self, argv: Sequence[str], stdin: Any, stdout: Any, stderr: int) -> None:
+        # ssh runs a ProxyCommand in the shell that SHELL names; its words are quoted for sh.
+        environ = {**os.environ, "SHELL": "/bin/sh"}
+        self._process = subprocess.Popen(
+            argv, stdin=stdin, stdout=stdout, stderr=stderr, start_new_session=True, env=environ
+        )
+        self._errors: Any = self._process.stderr  # Any: the stubs have no `read1`
+
+    @property
+    def has_ended(self) -> bool:
+        return self._process.poll() is not None
+
+    def ends_within(self, limit_s: float) -> bool:
+        """Wait for the end at most `limit_s`, and return whether it came."""
+        try:
+            self._process.wait(limit_s)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+    def read_errors(self, size: int) -> bytes:
+        """Wait for standard error, and return at most `size` bytes of it, none at its end."""
+        try:
+            return self._errors.read1(size) or b""
+        except ValueError:  # another thread closed it
+            return b""
+
+    def last_words(self) -> str:
+        """End the process, and return the last line on its standard error, which says why it ended; empty if there is
+        none."""
+        self._end()
+        with contextlib.suppress(OSError, ValueError):
+            # A process of a ProxyCommand may keep it open.
+            os.set_blocking(self._errors.fileno(), False)
+        lines = self.read_errors(_CHUNK).decode("utf-8", "replace").strip().splitlines()
+        return lines[-1] if lines else ""
+
+    def wait(self) -> int:
+        """Wait for the end, and return the exit code, -1 if a signal or ssh itself ended it."""
+        code = self._process.wait()
+        return -1 if code < 0 or code == 255 else code
+
+    def close(self) -> None:
+        """End the process. Its standard error is closed once no other thread reads it any more."""
+        self._end()
+        self._errors.close()
+        if self._process.stdin:
+            self._process.stdin.close()
+
+    def _end(self) -> None:
+        if self.has_ended:
+            return
+        self._kill(signal.SIGTERM)
+        if not self.ends_within(_END_LIMIT_S):
+            self._kill(signal.SIGKILL)
+            self._process.wait()
+
+    def _kill(self, number: signal.Signals) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, number)
