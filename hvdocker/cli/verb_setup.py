@@ -69,6 +69,8 @@ def env_and_progress(is_quiet: bool = False) -> Iterator[tuple[Env, Progress]]:
     from hvdocker.env import Env
     from hvdocker.errors import Interrupted
 
+    # Before the display starts: it replaces sys.stderr by an object that rich before 15 says is no terminal.
+    is_interactive = sys.stdin.isatty() and sys.stderr.isatty()
     console = err()
     with Progress(console, is_quiet) as progress:
 
@@ -86,7 +88,6 @@ def env_and_progress(is_quiet: bool = False) -> Iterator[tuple[Env, Progress]]:
             except (KeyboardInterrupt, EOFError):
                 raise Interrupted("nothing was done") from None
 
-        is_interactive = sys.stdin.isatty() and sys.stderr.isatty()
         env = Env(
             listener=progress,
             ask=ask,
