@@ -16,8 +16,9 @@ LABS ?= 2
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-demo: engine $(VENV)/.examples ## Train MNIST on two workers of this machine's own engine
-	@PATH="$(CURDIR)/$(BIN):$$PATH" tests/setup/demo.sh
+demo: engine $(VENV)/.ready ## Train a small example on two workers of this machine's own engine (hvdocker demo)
+	@tests/setup/bootstrap.sh
+	@$(BIN)/hvdocker demo
 
 test: lint unit engine images data wheel ## Unit, cluster and training tests; fails if one is skipped or deselected
 	@echo "test: the cluster's tests, through the installed CLI against real hosts"
@@ -81,7 +82,7 @@ bench: engine images wheel $(PEERS)/.ready ## Speed, as ratios taken side by sid
 
 clean: ## Remove what make made here (images and the engine stay)
 	@if [ -x $(BIN)/python ] && docker version >/dev/null 2>&1; then $(MAKE) --no-print-directory lab-down; fi
-	rm -rf $(VENV) .venv-wheel $(PEERS) bench/results .lab dist build .pytest_cache .mypy_cache .ruff_cache .cache
+	rm -rf $(VENV) .venv-wheel $(PEERS) hvdocker-demo bench/results .lab dist build .pytest_cache .mypy_cache .ruff_cache .cache
 
 engine:
 	@tests/setup/engine.sh
@@ -98,10 +99,6 @@ venv: $(VENV)/.ready
 
 $(VENV)/.ready: pyproject.toml tests/setup/venv.sh
 	@tests/setup/venv.sh $(VENV) "$(PYTHON)" -e '.[dev]'
-	@touch $@
-
-$(VENV)/.examples: $(VENV)/.ready
-	@tests/setup/venv.sh $(VENV) "$(PYTHON)" -e '.[examples]'
 	@touch $@
 
 $(PEERS)/.ready: bench/setup.sh

@@ -42,6 +42,7 @@ class Verb:
 
 
 VERBS = {
+    "demo": Verb("demo:demo", "Train a small example on two workers of this machine, from up to down."),
     "init": Verb("init:init", "Write a commented inventory, with hosts from ~/.ssh/config."),
     "config": Verb("config:config", "Print the inventory as hvdocker understands it, secrets hidden."),
     "doctor": Verb("doctor:doctor", "Find out what stands between these hosts and a training."),

@@ -42,11 +42,13 @@ MAY_IMPORT = {
     "hooks": "env inventory",
     "training": "shell protocol env inventory transport engine observe locks plan placement images sync "
     "launchers jobs cluster doctor hooks",
+    "demo": "assets inventory",
     "script": "assets shell protocol inventory transport engine observe plan images sync jobs cluster "
     "training",
-    "console": "protocol inventory observe locks plan placement images jobs cluster doctor training",
+    "console": "protocol inventory observe locks plan placement images jobs cluster doctor training demo",
     "cli": "env inventory observe locks plan placement images launchers jobs cluster gc doctor hooks "
-    "training script console",
+    "training demo script console",
+    "__main__": "cli",
 }  # fmt: skip
 # The programs in the image, from the ground up.
 INSIDE_MAY_IMPORT = {
@@ -68,8 +70,8 @@ OWNERS = {
     "cryptography": "transport/ssh",
     "paramiko": "transport/ssh transport/errors.py inventory/ssh_config",
     "requests": "transport", "urllib3": "transport", "zstandard": "sync images/ship",
-    "subprocess": "transport/local_link.py hooks/run_hook.py jobs/capsule/git.py images/build/base_image.py "
-    "images/build/wheel_cache.py "
+    "subprocess": "transport/local_link.py demo/own_command.py hooks/run_hook.py jobs/capsule/git.py "
+    "images/build/base_image.py images/build/wheel_cache.py "
     "inventory/ssh_config/match.py inventory/ssh_config/keywords.py sync/ignore_files.py",
     "socket": "transport inventory/ssh_config/match.py",
     # All but the first three are to ask engine/ instead.
