@@ -10,7 +10,7 @@ N ?= 3
 # Labs side by side: hosts' tests wait more than they compute.
 LABS ?= 2
 
-.PHONY: help demo test unit cluster training thorough chaos heavy scale lint format schema lab lab-down bench clean engine images gpu-image data wheel venv
+.PHONY: help demo test unit cluster training thorough chaos heavy scale lint format man schema lab lab-down bench clean engine images gpu-image data wheel venv
 .DEFAULT_GOAL := help
 
 help: ## This list
@@ -66,6 +66,9 @@ lint: $(VENV)/.ready ## ruff and strict type checking
 
 format: $(VENV)/.ready ## Let ruff put the code in order
 	@$(BIN)/ruff check --fix . && $(BIN)/ruff format .
+
+man: $(VENV)/.ready ## Write the man page build/hvdocker.1 from the help of all commands (man -l build/hvdocker.1)
+	@mkdir -p build && $(BIN)/python -m hvdocker.cli.man_page > build/hvdocker.1 && echo "man: build/hvdocker.1"
 
 schema: $(VENV)/.ready ## Regenerate the inventory's JSON Schema (a test compares it with the model)
 	@$(BIN)/hvdocker config --schema > hvdocker/inventory/inventory.schema.json

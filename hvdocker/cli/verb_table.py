@@ -74,6 +74,7 @@ VERBS = {
     "keys": Verb("keys:app", "Replace the keys of the cluster."),
     "lock": Verb("lock:app", "Show who is changing the hosts, and release a dead lock."),
     "image": Verb("image:app", "Build, check, list and push training images."),
+    "completion": Verb("completion:completion", "Print the script that completes commands and flags in a shell."),
 }
 
 
