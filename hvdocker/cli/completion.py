@@ -17,7 +17,8 @@ def completion(
 ) -> None:
     """Print the script that completes commands and flags in a shell.
 
-    bash, zsh: [bold]eval "$(hvdocker completion bash)"[/] in ~/.bashrc or ~/.zshrc
+    bash: [bold]eval "$(hvdocker completion bash)"[/] in ~/.bashrc
+    zsh: [bold]eval "$(hvdocker completion zsh)"[/] in ~/.zshrc, after compinit
     fish: [bold]hvdocker completion fish | source[/] in ~/.config/fish/config.fish
     """
     refuse_rest(ctx)
