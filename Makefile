@@ -5,19 +5,21 @@ VENV := .venv
 BIN := $(VENV)/bin
 WHEEL_BIN := .venv-wheel/bin
 PEERS := .venv-bench
+TOOLS := .venv-tools
 SIDE_BY_SIDE = -n $(LABS) --no-loadscope-reorder
 N ?= 3
 # Labs side by side: hosts' tests wait more than they compute.
 LABS ?= 2
 
-.PHONY: help demo test unit cluster training thorough chaos heavy scale lint format schema lab lab-down bench clean engine images gpu-image data wheel venv
+.PHONY: help demo test unit cluster training thorough chaos heavy bounds scale lint format man schema lab lab-down bench clean engine images gpu-image data wheel venv
 .DEFAULT_GOAL := help
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-demo: engine $(VENV)/.examples ## Train MNIST on two workers of this machine's own engine
-	@PATH="$(CURDIR)/$(BIN):$$PATH" tests/setup/demo.sh
+demo: engine $(VENV)/.ready ## Train a small example on two workers of this machine's own engine (hvdocker demo)
+	@tests/setup/bootstrap.sh
+	@$(BIN)/hvdocker demo
 
 test: lint unit engine images data wheel ## Unit, cluster and training tests; fails if one is skipped or deselected
 	@echo "test: the cluster's tests, through the installed CLI against real hosts"
@@ -50,6 +52,11 @@ heavy: engine images gpu-image wheel ## Long tests, not part of test: 3 GB of da
 	@echo "heavy: tests that take minutes each"
 	@HVDOCKER_STRICT=1 HVDOCKER_BIN=$(CURDIR)/$(WHEEL_BIN)/hvdocker $(BIN)/python -m pytest tests/heavy
 
+bounds: $(VENV)/.ready $(TOOLS)/.ready ## Unit tests with the lowest and the newest dependencies on Python 3.10 to 3.13; wheel and sdist; pip, pipx, uv (not part of test)
+	@echo "bounds: the wheel, the sdist and their installers"
+	@HVDOCKER_STRICT=1 $(BIN)/python -m pytest tests/distribution
+	@tests/setup/bounds.sh $(TOOLS)/bin/uv $(PYTHONS)
+
 gpu-image: engine $(VENV)/.ready ## Build doc-hvd:gpu (CUDA, NCCL, TensorFlow, Horovod), without a GPU or a registry
 	@PATH="$(CURDIR)/$(BIN):$$PATH" tests/setup/gpu-image.sh
 
@@ -66,6 +73,9 @@ lint: $(VENV)/.ready ## ruff and strict type checking
 format: $(VENV)/.ready ## Let ruff put the code in order
 	@$(BIN)/ruff check --fix . && $(BIN)/ruff format .
 
+man: $(VENV)/.ready ## Write the man page build/hvdocker.1 from the help of all commands (man -l build/hvdocker.1)
+	@mkdir -p build && $(BIN)/python -m hvdocker.cli.man_page > build/hvdocker.1 && echo "man: build/hvdocker.1"
+
 schema: $(VENV)/.ready ## Regenerate the inventory's JSON Schema (a test compares it with the model)
 	@$(BIN)/hvdocker config --schema > hvdocker/inventory/inventory.schema.json
 
@@ -81,7 +91,7 @@ bench: engine images wheel $(PEERS)/.ready ## Speed, as ratios taken side by sid
 
 clean: ## Remove what make made here (images and the engine stay)
 	@if [ -x $(BIN)/python ] && docker version >/dev/null 2>&1; then $(MAKE) --no-print-directory lab-down; fi
-	rm -rf $(VENV) .venv-wheel $(PEERS) bench/results .lab dist build .pytest_cache .mypy_cache .ruff_cache .cache
+	rm -rf $(VENV) .venv-wheel $(PEERS) $(TOOLS) hvdocker-demo bench/results .lab dist build .pytest_cache .mypy_cache .ruff_cache .cache
 
 engine:
 	@tests/setup/engine.sh
@@ -100,15 +110,15 @@ $(VENV)/.ready: pyproject.toml tests/setup/venv.sh
 	@tests/setup/venv.sh $(VENV) "$(PYTHON)" -e '.[dev]'
 	@touch $@
 
-$(VENV)/.examples: $(VENV)/.ready
-	@tests/setup/venv.sh $(VENV) "$(PYTHON)" -e '.[examples]'
+$(TOOLS)/.ready: tests/setup/venv.sh
+	@tests/setup/venv.sh $(TOOLS) "$(PYTHON)" pipx uv
 	@touch $@
 
 $(PEERS)/.ready: bench/setup.sh
 	@bench/setup.sh $(PEERS) "$(PYTHON)"
 	@touch $@
 
-$(WHEEL_BIN)/.ready: pyproject.toml $(VENV)/.ready $(shell find hvdocker templates images -type f -not -name '*.pyc')
+$(WHEEL_BIN)/.ready: pyproject.toml $(VENV)/.ready $(shell find hvdocker templates images examples/digits -type f -not -name '*.pyc')
 	@echo "wheel: building it and installing it with nothing else around"
 	@rm -rf dist && $(BIN)/python -m build --wheel --outdir dist . > /dev/null
 	@tests/setup/venv.sh .venv-wheel "$(PYTHON)" --force-reinstall dist/*.whl

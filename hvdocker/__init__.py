@@ -21,4 +21,4 @@ library belongs to which folder, and which modules are pure.
 To add a verb, touch cli/VERB.py, cli/verb_table.py, SUBJECT/VERB.py, the README, and console/views/VERB.py if the
 verb shows a table."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

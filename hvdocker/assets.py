@@ -1,4 +1,5 @@
-"""Locates the data files in templates/ (the template of an SSH configuration) and images/ (the training image).
+"""Locates the data files in templates/ (the template of an SSH configuration), images/ (the training image) and
+examples/digits (what `hvdocker demo` trains).
 
 In a checkout these folders are beside the package; in a wheel they are in its folder `_assets`. No other file knows
 where they are."""
@@ -17,6 +18,11 @@ def root() -> Path:
 
 def image_dir() -> Path:
     return root() / "images" / "doc-hvd"
+
+
+def demo_dir() -> Path:
+    """Return the folder of the example that `hvdocker demo` trains."""
+    return root() / "examples" / "digits"
 
 
 def protocol_dir() -> Path:

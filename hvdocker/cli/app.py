@@ -29,7 +29,7 @@ def _version(value: bool) -> None:
 @app.callback()
 def _main(
     version: Annotated[
-        bool, typer.Option("--version", metavar="", callback=_version, is_eager=True, help="Print the version.")
+        bool, typer.Option("-V", "--version", metavar="", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", metavar="", help="Show tracebacks.")] = False,
 ) -> None:

@@ -17,6 +17,8 @@ from hvdocker.errors import ExitCode, HvdockerError, UsageProblem
 
 # The disk, the quota or the device behind a file or behind the standard output takes no more.
 _WRITE_ERRNOS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+# Words in the place of a verb that mean a flag of the root command.
+_FLAG_SYNONYMS = {"version": "--version"}
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -27,6 +29,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     own, rest = split_at_dashes(list(sys.argv[1:] if argv is None else argv))
     is_debug = "--debug" in own
     own = [word for word in own if word != "--debug"]
+    own[:1] = [_FLAG_SYNONYMS.get(word, word) for word in own[:1]]
     if not is_debug:
         _silence_loggers()
     if not is_debug and argv is None:

@@ -71,6 +71,8 @@ def env_and_progress(is_quiet: bool = False, preloads: Sequence[str] = ()) -> It
     from hvdocker.env import Env
     from hvdocker.errors import Interrupted
 
+    # Before the display starts: it replaces sys.stderr by an object that rich before 15 says is no terminal.
+    is_interactive = sys.stdin.isatty() and sys.stderr.isatty()
     console = err()
     with Progress(console, is_quiet) as progress:
 
@@ -88,7 +90,6 @@ def env_and_progress(is_quiet: bool = False, preloads: Sequence[str] = ()) -> It
             except (KeyboardInterrupt, EOFError):
                 raise Interrupted("nothing was done") from None
 
-        is_interactive = sys.stdin.isatty() and sys.stderr.isatty()
         env = Env(
             listener=progress,
             ask=ask,

@@ -57,6 +57,12 @@ _PASSES_FLAGS = {"allow_extra_args": True, "ignore_unknown_options": True}
 
 # In the order of `hvdocker -h`.
 VERBS = {
+    "demo": Verb(
+        "demo:demo",
+        "Train a small example on two workers of this machine, from up to down.",
+        _PREPARE,
+        "train a small example here",
+    ),
     "init": Verb(
         "init:init", "Write a commented inventory, with hosts from ~/.ssh/config.", _PREPARE, "write an inventory"
     ),
@@ -144,6 +150,12 @@ VERBS = {
     "keys": Verb("keys:app", "Replace the keys of the cluster.", _KEEP, "replace the keys"),
     "lock": Verb(
         "lock:app", "Show who is changing the hosts, and release a dead lock.", _KEEP, "who changes the hosts"
+    ),
+    "completion": Verb(
+        "completion:completion",
+        "Print the script that completes commands and flags in a shell.",
+        _KEEP,
+        "completion for your shell",
     ),
 }
 # Not in the groups: it is named at the end of the page.

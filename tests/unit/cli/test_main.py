@@ -96,9 +96,15 @@ def test_an_unknown_flag_is_named_wherever_it_stands(run) -> None:
         assert "there is no flag --frobnicate" in run(line).err
 
 
-def test_the_version(run) -> None:
-    ended = run("--version")
+@pytest.mark.parametrize("line", ["--version", "-V", "version", "--debug version"])
+def test_the_version(run, line: str) -> None:
+    ended = run(line)
     assert (ended.code, ended.out) == (0, f"hvdocker {__version__}\n")
+
+
+def test_python_runs_the_package() -> None:
+    done = subprocess.run([sys.executable, "-m", "hvdocker", "-V"], capture_output=True, text=True, check=True)
+    assert done.stdout == f"hvdocker {__version__}\n"
 
 
 def test_every_problem_of_an_inventory_on_the_terminal(run, tmp_path: Path) -> None:

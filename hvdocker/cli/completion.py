@@ -1,0 +1,31 @@
+"""The command `completion`: prints the script that a shell needs to complete the words of hvdocker."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from hvdocker.cli.flags.verb import refuse_rest
+
+SHELLS = ("bash", "zsh", "fish")
+
+
+def completion(
+    ctx: typer.Context,
+    shell: Annotated[str, typer.Argument(metavar="SHELL", help="bash, zsh or fish.", show_default=False)],
+) -> None:
+    """Print the script that completes commands and flags in a shell.
+
+    bash: [bold]eval "$(hvdocker completion bash)"[/] in ~/.bashrc
+    zsh: [bold]eval "$(hvdocker completion zsh)"[/] in ~/.zshrc, after compinit
+    fish: [bold]hvdocker completion fish | source[/] in ~/.config/fish/config.fish
+    """
+    refuse_rest(ctx)
+    if shell not in SHELLS:
+        from hvdocker.errors import UsageProblem
+
+        raise UsageProblem(f"there is no completion for {shell!r}", fix=f"shells are {', '.join(SHELLS)}")
+    from typer.completion import get_completion_script  # type: ignore[attr-defined]  # typer does not list its exports
+
+    print(get_completion_script(prog_name="hvdocker", complete_var="_HVDOCKER_COMPLETE", shell=shell))

@@ -1,0 +1,40 @@
+"""The command `demo`: flags and output. demo/demo.py does the work."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+from hvdocker.cli.flags.verb import refuse_rest
+
+
+def demo(
+    ctx: typer.Context,
+    folder: Annotated[
+        Optional[Path],  # noqa: UP045  # typer reads the annotation at run time on Python 3.10
+        typer.Argument(help="The folder for its files and its model. Default: hvdocker-demo", show_default=False),
+    ] = None,
+) -> None:
+    """Train a small example on two workers of this machine, from up to down.
+
+    Only a Docker engine on this machine is needed. The demo shows every
+    command before it runs it. The first time it builds a small image and
+    installs JAX in it: minutes; later it takes less than one. Ctrl-C takes
+    its cluster down.
+    """
+    refuse_rest(ctx)
+    from hvdocker.console.style import err, out
+    from hvdocker.console.views.demo import show_next, show_result, show_step
+    from hvdocker.demo.demo import DEFAULT_FOLDER
+    from hvdocker.demo.demo import demo as run
+    from hvdocker.demo.own_command import OwnCommands
+    from hvdocker.env import Env
+
+    folder = folder or DEFAULT_FOLDER
+    commands = OwnCommands(folder, Env().environ)
+    with commands.passing_signals_on():
+        report = run(folder, commands, lambda step: show_step(err(), step))
+    show_result(out(), report)
+    show_next(err(), report)

@@ -1,0 +1,1 @@
+"""Training a small example on this machine alone, with the commands that a user types."""
