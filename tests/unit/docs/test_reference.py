@@ -1,5 +1,6 @@
 """The reference has every verb, flag, key, exit code and variable that the code has."""
 
+import ast
 import re
 from itertools import pairwise
 from pathlib import Path
@@ -18,6 +19,10 @@ READMES = [ROOT / "README.md", ROOT / "README.ko.md"]
 VARIABLE = re.compile(r"\bHVDOCKER_[A-Z_]+\b")
 # A word of shell scripts that hvdocker writes, no variable.
 NO_VARIABLE = {"HVDOCKER_END"}
+JSON_OUTPUTS = (
+    "doctor/report.py", "cluster/status.py", "placement/gpus.py", "jobs/jobs.py", "jobs/diff.py", "locks/lock.py",
+    "images/image_list.py", "images/check_rules.py",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("path", generated_pages(), ids=lambda path: path.name)
@@ -84,3 +89,23 @@ def test_inventories_of_all_pages_parse() -> None:
     assert len(inventories) >= 4
     for page, text in inventories:
         assert parse(text, page.name, "here").hosts
+
+
+def keys_of_json_outputs() -> set[str]:
+    """Return the keys of all objects that, in JSON_OUTPUTS, functions named `as_json` or `_…_json` return."""
+    functions = [
+        node
+        for name in JSON_OUTPUTS
+        for node in ast.walk(ast.parse((ROOT / "hvdocker" / name).read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef) and re.fullmatch("as_json|_[a-z]+_json", node.name)
+    ]
+    objects = [node for function in functions for node in ast.walk(function) if isinstance(node, ast.Dict)]
+    keys = [key for found in objects for key in found.keys if isinstance(key, ast.Constant)]
+    return {str(key.value) for key in keys}
+
+
+def test_every_key_of_the_json_outputs_is_explained() -> None:
+    text = (REFERENCE / "json.md").read_text(encoding="utf-8")
+    keys = keys_of_json_outputs()
+    assert len(keys) > 50
+    assert sorted(key for key in keys if f"`{key}`" not in text) == []
