@@ -26,7 +26,7 @@ COLUMNS, MOST_LINES = 100, 200
 SETTINGS = {"cluster": "lab", "image": "torch-cpu"}
 COMMANDS = (
     "hvdocker up",
-    "hvdocker train train.py -np 3 -- --epochs 2",
+    "hvdocker train train.py -np 3 -- --samples 12000",
     "hvdocker down -y",
 )
 # The names of pyte's eight colours that rich calls otherwise.
@@ -107,7 +107,7 @@ def write_picture(screen: pyte.Screen, path: Path, title: str) -> None:
 def main() -> None:
     lab = Lab.attach()
     hosts = lab.fresh(3)
-    with tempfile.TemporaryDirectory() as home:
+    with tempfile.TemporaryDirectory(prefix="hvdocker-") as home:
         folder = Path(home) / "mnist"
         shutil.copytree(ROOT / "examples" / "torch", folder, ignore=shutil.ignore_patterns("data", "__pycache__"))
         shutil.copytree(ROOT / ".cache" / "fashion-mnist", folder / "data")

@@ -26,8 +26,9 @@ def quickstart(page: Path) -> ConsoleBlock:
 
 def name_hosts(lab: Lab, cli: Cli, hosts: list[LabHost]) -> None:
     """Write ~/.ssh/config with the README's names for the hosts. Their keys stand in known_hosts by address."""
-    entries = [ALIAS.format(alias=alias, host=host, key=lab.state.key) for alias, host in zip(ALIASES, hosts, strict=True)]
-    (cli.home / ".ssh" / "config").write_text("".join(entries))
+    named = zip(ALIASES, hosts, strict=True)
+    entries = "".join(ALIAS.format(alias=alias, host=host, key=lab.state.key) for alias, host in named)
+    (cli.home / ".ssh" / "config").write_text(entries)
 
 
 def test_the_commands_of_the_readme_train_on_two_hosts(lab: Lab, cli: Cli) -> None:
