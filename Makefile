@@ -75,8 +75,7 @@ reference: $(VENV)/.ready ## Write the pages of docs/reference that come from co
 
 docs: $(DOCS_VENV)/.ready ## The documentation as a site in docs/_build/html; a warning or a dead link fails
 	@$(DOCS_VENV)/bin/python -m sphinx -W --keep-going -n -q -b html docs docs/_build/html
-	@$(DOCS_VENV)/bin/python -m sphinx -W -q -b man docs docs/_build/man
-	@echo "docs: docs/_build/html/index.html, docs/_build/man/hvdocker.1"
+	@echo "docs: docs/_build/html/index.html"
 
 record: images data $(DOCS_VENV)/.ready ## Record the picture of the README: real commands on three hosts of the lab
 	@$(DOCS_VENV)/bin/python -m docs.record

@@ -35,7 +35,6 @@ html_show_sphinx = False
 html_copy_source = False
 html_static_path = ["static"]
 html_css_files = ["custom.css"]
-man_pages = [("reference/commands", "hvdocker", "distributed training on Docker hosts over SSH", "", 1)]
 
 
 def copy_of(original: Path) -> Path:
