@@ -5,7 +5,6 @@ the table of fields. A test compares both with the code."""
 
 import re
 from collections.abc import Iterator
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -45,10 +44,10 @@ def command_sections(command: Any, words: str) -> Iterator[str]:
     if arguments := [one for one in shown if one.param_type_name == "argument"]:
         yield table(("argument", ""), ((argument_name(one), one_line(one.help or "")) for one in arguments))
     flags = [one for one in shown if one.param_type_name != "argument"]
-    for title, group in groupby(flags, key=lambda one: getattr(one, "rich_help_panel", None) or ""):
+    for title in dict.fromkeys(map(heading_of, flags)):
         if title:
             yield f"**{title}**"
-        yield table(("flag", ""), ((flag_name(one), flag_text(one)) for one in group))
+        yield table(("flag", ""), ((flag_name(one), flag_text(one)) for one in flags if heading_of(one) == title))
     for name in getattr(command, "commands", {}):
         yield from command_sections(child_of(command, name), f"{words} {name}")
 
@@ -56,6 +55,10 @@ def command_sections(command: Any, words: str) -> Iterator[str]:
 def child_of(group: Any, name: str) -> Any:
     """Return a command of a group, loaded as a command line that names it loads it."""
     return group.resolve_command(group.make_context("hvdocker", ["x"], resilient_parsing=True), [name])[1]
+
+
+def heading_of(flag: Any) -> str:
+    return getattr(flag, "rich_help_panel", None) or ""
 
 
 def argument_name(argument: Any) -> str:
@@ -78,9 +81,15 @@ def flag_text(flag: Any) -> str:
 
 
 def prose(text: str) -> str:
-    """Return a help text as Markdown: its emphasis is always a command."""
-    paragraphs = (one_line(paragraph) for paragraph in (text or "").split("\n\n"))
-    return "\n\n".join(re.sub(MARKUP, lambda found: f"`{found[1]}`", paragraph) for paragraph in paragraphs)
+    """Return a help text as Markdown. Its emphasis is always a command; a paragraph of commands becomes a block."""
+    return "\n\n".join(map(paragraph, (text or "").split("\n\n")))
+
+
+def paragraph(text: str) -> str:
+    lines = [line.strip() for line in text.strip().splitlines()]
+    if lines and all(line.startswith("hvdocker ") for line in lines):
+        return "\n".join(["```console", *(f"$ {line}" for line in lines), "```"])
+    return re.sub(MARKUP, lambda found: f"`{found[1]}`", one_line(text))
 
 
 def inventory_page() -> str:

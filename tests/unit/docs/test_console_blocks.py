@@ -14,7 +14,7 @@ from hvdocker.cli.app import app
 from hvdocker.cli.main import split_at_dashes
 from hvdocker.cli.verb_setup import Invocation
 from hvdocker.errors import UsageProblem
-from hvdocker.launchers.passed_flags import refuse_unknown_words, split_passed_flags
+from hvdocker.launchers.passed_flags import split_passed_flags
 from tests.documentation import ConsoleBlock, ShownCommand, all_console_blocks
 
 BLOCKS = all_console_blocks()
@@ -41,8 +41,9 @@ def parse(words: list[str]) -> None:
         context = command.make_context("hvdocker", own, obj=Invocation(rest))
     except typer.Exit:  # --help
         return
-    plain, _ = split_passed_flags(list(context.args))
-    refuse_unknown_words(plain)
+    others, _ = split_passed_flags(list(context.args))
+    if others:
+        raise UsageError(f"what is {others[0]}?")
 
 
 def needs_no_host(command: ShownCommand) -> bool:
