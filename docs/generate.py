@@ -44,10 +44,11 @@ def command_sections(command: Any, words: str) -> Iterator[str]:
     if arguments := [one for one in shown if one.param_type_name == "argument"]:
         yield table(("argument", ""), ((argument_name(one), one_line(one.help or "")) for one in arguments))
     flags = [one for one in shown if one.param_type_name != "argument"]
-    for title in dict.fromkeys(map(heading_of, flags)):
+    for title in dict.fromkeys(["", *map(heading_of, flags)]):
         if title:
             yield f"**{title}**"
-        yield table(("flag", ""), ((flag_name(one), flag_text(one)) for one in flags if heading_of(one) == title))
+        if rows := [(flag_name(one), flag_text(one)) for one in flags if heading_of(one) == title]:
+            yield table(("flag", ""), rows)
     for name in getattr(command, "commands", {}):
         yield from command_sections(child_of(command, name), f"{words} {name}")
 
