@@ -6,12 +6,13 @@ BIN := $(VENV)/bin
 WHEEL_BIN := .venv-wheel/bin
 PEERS := .venv-bench
 TOOLS := .venv-tools
+DOCS_VENV := .venv-docs
 SIDE_BY_SIDE = -n $(LABS) --no-loadscope-reorder
 N ?= 3
 # Labs side by side: hosts' tests wait more than they compute.
 LABS ?= 2
 
-.PHONY: help demo test unit cluster training thorough chaos heavy bounds scale lint format man schema lab lab-down bench clean engine images gpu-image data wheel venv
+.PHONY: help demo test unit cluster training thorough chaos heavy bounds scale lint format man schema docs reference record lab lab-down bench clean engine images gpu-image data wheel venv
 .DEFAULT_GOAL := help
 
 help: ## This list
@@ -79,6 +80,16 @@ man: $(VENV)/.ready ## Write the man page build/hvdocker.1 from the help of all 
 schema: $(VENV)/.ready ## Regenerate the inventory's JSON Schema (a test compares it with the model)
 	@$(BIN)/hvdocker config --schema > hvdocker/inventory/inventory.schema.json
 
+reference: $(VENV)/.ready ## Write the pages of docs/reference that come from code (a test compares them with it)
+	@$(BIN)/python -m docs.generate
+
+docs: $(DOCS_VENV)/.ready ## The documentation as a site in docs/_build/html; a warning or a dead link fails
+	@$(DOCS_VENV)/bin/python -m sphinx -W --keep-going -n -q -b html docs docs/_build/html
+	@echo "docs: docs/_build/html/index.html"
+
+record: images data $(DOCS_VENV)/.ready ## Record the picture of the README: real commands on three hosts of the lab
+	@$(DOCS_VENV)/bin/python -m docs.record
+
 lab: engine $(VENV)/.ready ## N real hosts to play with (make lab N=3)
 	@$(BIN)/python -m tests.cluster.lab up -n $(N)
 
@@ -91,7 +102,7 @@ bench: engine images wheel $(PEERS)/.ready ## Speed, as ratios taken side by sid
 
 clean: ## Remove what make made here (images and the engine stay)
 	@if [ -x $(BIN)/python ] && docker version >/dev/null 2>&1; then $(MAKE) --no-print-directory lab-down; fi
-	rm -rf $(VENV) .venv-wheel $(PEERS) $(TOOLS) hvdocker-demo bench/results .lab dist build .pytest_cache .mypy_cache .ruff_cache .cache
+	rm -rf $(VENV) .venv-wheel $(PEERS) $(TOOLS) $(DOCS_VENV) docs/_build docs/packages docs/repository hvdocker-demo bench/results .lab dist build .pytest_cache .mypy_cache .ruff_cache .cache
 
 engine:
 	@tests/setup/engine.sh
@@ -112,6 +123,10 @@ $(VENV)/.ready: pyproject.toml tests/setup/venv.sh
 
 $(TOOLS)/.ready: tests/setup/venv.sh
 	@tests/setup/venv.sh $(TOOLS) "$(PYTHON)" pipx uv
+	@touch $@
+
+$(DOCS_VENV)/.ready: pyproject.toml tests/setup/venv.sh
+	@tests/setup/venv.sh $(DOCS_VENV) "$(PYTHON)" -e '.[docs]'
 	@touch $@
 
 $(PEERS)/.ready: bench/setup.sh

@@ -18,7 +18,7 @@ The plain values are pure: a module is pure if neither it nor anything that it i
 file, the environment or the clock. `tests/unit/test_architecture.py` lists which package may import which, which
 library belongs to which folder, and which modules are pure.
 
-To add a verb, touch cli/VERB.py, cli/verb_table.py, SUBJECT/VERB.py, the README, and console/views/VERB.py if the
-verb shows a table."""
+To add a verb, touch cli/VERB.py, cli/verb_table.py, SUBJECT/VERB.py, the table of the README, the reference
+(`make reference`), and console/views/VERB.py if the verb shows a table."""
 
 __version__ = "0.2.0"

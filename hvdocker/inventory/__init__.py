@@ -11,4 +11,4 @@ selects the hosts that a flag names, and safe_text.py makes any text safe to pri
 contacts a host.
 
 To add a key, touch fields.py, parse.py, inventory.py and config_text.py, the schema (`make schema`), the code
-that uses the key, and the README."""
+that uses the key, and the reference (`make reference`)."""

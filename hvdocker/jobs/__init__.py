@@ -14,5 +14,5 @@ Sub-packages: `log` reads output, `results` fetches and merges files, `capsule` 
 `capsule/{capsule,difference,patch}`.
 
 A new step (one entry of a plan) goes into `steps.py`, and the function that carries it out into `ACTIONS` of
-`actions.py` beside it. A new verb is one file here, plus one in cli/, an entry in cli/verb_table.py, and the
-README."""
+`actions.py` beside it. A new verb is one file here, plus one in cli/, an entry in cli/verb_table.py, the
+README, and the reference (`make reference`)."""

@@ -11,4 +11,4 @@ All of these are pure (no I/O). Only `gpus.py` and `observe_cluster.py` contact 
 the controller.
 
 To add a strategy, write strategies/N.py and touch strategies/place.py, strategies/score.py (CRITERIA),
-STRATEGIES in slots.py, and the README."""
+STRATEGIES in slots.py, and docs/guides/gpus.md."""

@@ -29,8 +29,8 @@ def test_data_that_prepare_writes_beside_an_example_is_sent(name: str, tmp_path:
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_an_example_is_described_in_the_readme(name: str) -> None:
-    assert f"examples/{name}" in (ROOT / "README.md").read_text()
+def test_an_example_is_described_in_the_guide(name: str) -> None:
+    assert f"examples/{name}" in (ROOT / "docs" / "guides" / "frameworks.md").read_text()
 
 
 @pytest.mark.parametrize(

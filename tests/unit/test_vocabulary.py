@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.documentation import GENERATED
+
 ROOT = Path(__file__).parents[2]
 SEARCHED = ("hvdocker", "images", "templates", "examples", "docs", "bench", "tests")
 SINGLE_FILES = ("README.md", "CONTRIBUTING.md", "Makefile", "pyproject.toml")
@@ -45,7 +47,10 @@ def searched_files() -> list[Path]:
     return [
         path
         for path in found
-        if path.is_file() and path.suffix in TEXT and path != Path(__file__) and "__pycache__" not in path.parts
+        if path.is_file()
+        and path.suffix in TEXT
+        and path != Path(__file__)
+        and not {"__pycache__", *GENERATED} & set(path.relative_to(ROOT).parts)
     ]
 
 

@@ -13,7 +13,7 @@ MOST_NODES and MOST_SETS in choose.py): then it is the best result found. A brut
 checks this on small cases.
 
 To add a strategy, write N.py here and touch place.py, CRITERIA in score.py, STRATEGIES in
-placement/slots.py, and the README."""
+placement/slots.py, and docs/guides/gpus.md."""
 
 from hvdocker.placement.strategies.elastic import place_most, request_as_placed
 from hvdocker.placement.strategies.explain import Explanation, RunnerUp, explain

@@ -11,8 +11,6 @@ from bench.measure import Measured, evaluate_row
 from bench.rows import BENCHMARKS
 from bench.show import keep, plot, read_kept, table, write_json
 
-README = Path(__file__).parents[3] / "README.md"
-
 
 def measured(row: Row, samples: dict[str, list[float]]) -> Measured:
     return evaluate_row(Benchmark("x", lambda ground: pytest.fail("not prepared here"), (row,)), row, samples)

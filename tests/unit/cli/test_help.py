@@ -1,4 +1,4 @@
-"""Every verb explains itself, fits a terminal and stands in the README; help costs no heavy import."""
+"""Every verb explains itself, fits a terminal and stands in the reference; help costs no heavy import."""
 
 import json
 import os
@@ -18,7 +18,7 @@ from hvdocker.cli.verb_table import VERBS as ALL_VERBS
 from hvdocker.errors import ExitCode
 from hvdocker.inventory.parse import parse
 
-README = Path(__file__).parents[3] / "README.md"
+REFERENCE = Path(__file__).parents[3] / "docs" / "reference" / "commands.md"
 HEAVY = (
     "fabric", "invoke", "paramiko", "docker", "requests", "urllib3", "jinja2", "yaml",
     "cryptography", "hvdocker.inventory.parse", "hvdocker.transport", "hvdocker.engine", "hvdocker.cluster",
@@ -131,16 +131,11 @@ def test_every_verb_and_every_flag_has_help(words: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize("words", VERBS, ids=" ".join)
-def test_every_verb_stands_in_the_readme(words: tuple[str, ...]) -> None:
-    assert f"hvdocker {' '.join(words)}" in README.read_text(encoding="utf-8")
-
-
-def test_the_readmes_inventory_parses() -> None:
-    blocks = README.read_text(encoding="utf-8").split("```yaml\n")[1:]
-    inventories = [text for text in (block.split("```")[0] for block in blocks) if "hosts:" in text]
-    assert inventories
-    for text in inventories:
-        assert parse(text, "README.md", "here").hosts
+def test_every_verb_and_every_flag_stand_in_the_reference(words: tuple[str, ...]) -> None:
+    _, _, rest = REFERENCE.read_text(encoding="utf-8").partition(f"\n## hvdocker {' '.join(words)}\n")
+    section = rest.partition("\n## ")[0]
+    flags = [p for p in command_of(words).params if p.param_type_name == "option" and not p.hidden]
+    assert section and [name for flag in flags for name in flag.opts if f"`{name}`" not in section] == []
 
 
 def test_abbreviation_h_is_help_too() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "inventories"
-README = Path(__file__).parents[3] / "README.md"
+EXAMPLE = Path(__file__).parents[3] / "docs" / "reference" / "inventory-example.md"
 
 _DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
@@ -52,7 +52,7 @@ KEYS = (
 def sources() -> list[bytes]:
     """Return all inventories of the project; valid ones occur several times."""
     right, wrong = (sorted((FIXTURES / kind).glob("*.yaml")) for kind in ("right", "wrong"))
-    block = README.read_text(encoding="utf-8").split("```yaml\n")[1].split("```")[0]
+    block = EXAMPLE.read_text(encoding="utf-8").split("```yaml\n")[1].split("```")[0]
     return [*(path.read_bytes() for path in (*right * 12, *wrong)), *[block.encode()] * 4]
 
 
