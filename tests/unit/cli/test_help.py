@@ -16,9 +16,9 @@ import typer.main
 from hvdocker.cli.app import app
 from hvdocker.cli.verb_table import VERBS as ALL_VERBS
 from hvdocker.errors import ExitCode
-from hvdocker.inventory.parse import parse
 
-REFERENCE = Path(__file__).parents[3] / "docs" / "reference" / "commands.md"
+REPOSITORY = Path(__file__).parents[3]
+REFERENCE = REPOSITORY / "docs" / "reference" / "commands.md"
 HEAVY = (
     "fabric", "invoke", "paramiko", "docker", "requests", "urllib3", "jinja2", "yaml",
     "cryptography", "hvdocker.inventory.parse", "hvdocker.transport", "hvdocker.engine", "hvdocker.cluster",
@@ -71,7 +71,7 @@ for line in json.load(sys.stdin):
 def in_a_fresh_interpreter(
     *lines: tuple[str, ...], environment: Mapping[str, str] = os.environ
 ) -> list[tuple[int, str, str, list[str]]]:
-    environment = {**environment, "COLUMNS": "80", "NO_COLOR": "1", "PYTHONPATH": str(README.parent)}
+    environment = {**environment, "COLUMNS": "80", "NO_COLOR": "1", "PYTHONPATH": str(REPOSITORY)}
     done = subprocess.run(
         [sys.executable, "-c", RUNNER],
         input=json.dumps(lines),
