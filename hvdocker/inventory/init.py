@@ -24,8 +24,8 @@ DEFAULT_FILE = Path("inventory.yaml")
 @dataclass(frozen=True)
 class SshConfigHost:
     """A host that a Host line of ~/.ssh/config names. `about` is shown beside it in the list from which the user
-    chooses: its HostName, Port, User and
-    ProxyJump, such as `10.0.0.5:2222, user kim, via bastion`, or empty text if none is set."""
+    chooses: its HostName, Port, User and ProxyJump, such as `10.0.0.5:2222, user kim, via bastion`, or empty text if
+    none is set."""
 
     name: str
     about: str = ""

@@ -25,10 +25,28 @@ class _Hosts:
 
     found: dict[str, dict[str, str]] = field(default_factory=dict)
 
-    def add(self, name: str, variables: Variables) -> None:
-        for one in _expanded(name):
-            if len(self.found) < _MOST_HOSTS:
-                self.found.setdefault(one, {}).update(variables)
+    def add(self, name: str, variables: Variables) -> list[str]:
+        """Add a host, or a range of hosts, and return their names. At most _MOST_HOSTS are kept."""
+        names = _expanded(name, _MOST_HOSTS - len(self.found))
+        for one in names:
+            self.found.setdefault(one, {}).update(variables)
+        return names
+
+
+@dataclass
+class _Groups:
+    """The groups of an inventory in INI, by name: their hosts, the groups in them, and their variables."""
+
+    hosts: dict[str, list[str]] = field(default_factory=dict)
+    children: dict[str, list[str]] = field(default_factory=dict)
+    variables: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    def members(self, group: str) -> list[str]:
+        """Return the hosts of a group and of the groups in it."""
+        reached = [group]
+        for one in reached:
+            reached += [child for child in self.children.get(one, ()) if child not in reached]
+        return [host for one in reached for host in self.hosts.get(one, ())]
 
 
 def ansible_entries(text: str, lines: list[str]) -> tuple[str, ...]:
@@ -42,23 +60,26 @@ def _ansible_ini(lines: list[str]) -> dict[str, dict[str, str]]:
     """Return the hosts of an inventory in Ansible's INI format, none if it is something else."""
     if not any(_SECTION.fullmatch(line) or "ansible_" in line for line in lines):
         return {}
-    hosts, members, group_variables = _Hosts(), {}, {}  # type: ignore[var-annotated]  # filled below
+    hosts, groups = _Hosts(), _Groups()
     group, kind = "ungrouped", None
     for line in lines:
         if section := _SECTION.fullmatch(line):
             group, kind = section[1], section[2]
         elif kind == "vars":
             name, _, value = line.partition("=")
-            group_variables.setdefault(group, {})[name.strip()] = value.strip().strip("'\"")
-        elif kind is None:
+            groups.variables.setdefault(group, {})[name.strip()] = value.strip().strip("'\"")
+        elif kind == "children":
+            groups.children.setdefault(group, []).append(line)
+        else:
             name, *words = _words(line)
             if name.endswith(":") or name.startswith(("-", "{")):
                 return {}
-            hosts.add(name, dict(word.split("=", 1) for word in words if "=" in word))
-            members.setdefault(group, []).extend(_expanded(name))
-    for group, variables in group_variables.items():
-        for host in hosts.found if group == "all" else members.get(group, ()):
-            hosts.found[host] = {**variables, **hosts.found[host]}
+            variables = dict(word.split("=", 1) for word in words if "=" in word)
+            groups.hosts.setdefault(group, []).extend(hosts.add(name, variables))
+    # The variables of a small group come before those of a group around it.
+    for group in sorted(groups.variables, key=lambda group: (group == "all", len(groups.members(group)))):
+        for host in hosts.found if group == "all" else groups.members(group):
+            hosts.found[host] = {**groups.variables[group], **hosts.found[host]}
     return hosts.found
 
 
@@ -108,13 +129,13 @@ def _texts(value: object) -> dict[str, str]:
     return {name: str(one) for name, one in _mapping(value).items() if isinstance(one, (str, int))}
 
 
-def _expanded(name: str) -> list[str]:
-    """Return the hosts of a range such as `gpu[01:03]`: gpu01, gpu02, gpu03."""
+def _expanded(name: str, most: int) -> list[str]:
+    """Return the hosts of a range such as `gpu[01:03]`: gpu01, gpu02, gpu03. At most `most` are returned."""
     found = _HOST_RANGE.search(name)
     if not found:
-        return [name]
+        return [name][:most]
     first, last = int(found[1]), int(found[2])
-    numbers = range(first, min(last, first + _MOST_HOSTS - 1) + 1)
+    numbers = range(first, min(last, first + most - 1) + 1)
     width = len(found[1])
     return [f"{name[: found.start()]}{number:0{width}}{name[found.end() :]}" for number in numbers]
 

@@ -53,7 +53,9 @@ def user_command(
     if script:
         return _script(cwd, script, rest, workdir)
     if not rest:
-        raise UsageProblem("nothing to run", fix="hvdocker train train.py, train -m pkg.mod, or train -- any command")
+        raise UsageProblem(
+            "nothing to run", fix="name a script (train.py), a module (-m pkg.mod) or a command (-- any command)"
+        )
     return UserCommand(rest, _folder(cwd, workdir), PurePosixPath(rest[0]).name, rest[0])
 
 

@@ -76,7 +76,7 @@ MISTAKES: dict[str, tuple[int, str]] = {
     "train python3 train.py --lr 3": (2, "hvdocker train train.py -- --lr 3\n"),
     "run train.py good.yaml": (2, "the inventory comes first: hvdocker run good.yaml train.py\n"),
     "run good.yaml -d train.py": (2, "there is no flag -d: `run` waits for the end of the job"),
-    "run good.yaml": (2, "nothing to run\n"),
+    "run good.yaml": (2, "nothing to run\n  → name a script (train.py), a module (-m pkg.mod) or"),
     # where
     "train good.yaml train.py -H nohost:2": (2, "-H names 'nohost', not in the inventory\n  → hosts are 127.0.0.1\n"),
     "train good.yaml train.py -H b:x": (2, "-H should look like a:2,b:1, got 'b:x'\n"),

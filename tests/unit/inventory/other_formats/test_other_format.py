@@ -93,6 +93,18 @@ def test_a_range_without_end_stays_small() -> None:
     assert found and len(found.entries) == 10_000
 
 
+def test_variables_of_a_group_around_another_apply_where_nothing_nearer_does() -> None:
+    text = "[site:vars]\nansible_user=far\nansible_port=22\n[site:children]\ngpus\nsite\n[gpus]\na\nb\n[one]\nb\n"
+    found = other_format(f"{text}[one:vars]\nansible_user=near\n[all:vars]\nansible_port=7\n")
+    assert found
+    assert found.entries == ("{host: a, ssh: {user: far, port: 22}}", "{host: b, ssh: {user: near, port: 22}}")
+
+
+def test_many_ranges_without_end_stay_small() -> None:
+    found = other_format("[gpus]\n" + "\n".join(f"gpu{number}-[0:999999]" for number in range(2000)))
+    assert found and len(found.entries) == 10_000
+
+
 def test_hostile_variables_stay_one_value() -> None:
     found = other_format("[gpus]\na ansible_user='x}, slots: {'\n")
     assert found and found.entries == ('{host: a, ssh: {user: "x}, slots: {"}}',)
