@@ -2,10 +2,14 @@
 
 import re
 import shutil
+import statistics
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
+from itertools import count
 from pathlib import Path
 
 from bench.benchmark import LOOKS, Bar, Benchmark, Candidate, Row, timed_call
@@ -36,19 +40,20 @@ class TrainingCluster:
     def code(self) -> Path:
         return self.inventory.parent / "code"
 
-    def train(self, script: str) -> str:
+    def train(self, script: str, *arguments: str) -> str:
         """Run `hvdocker train` as a process, start to end: connect, observe, sync, start, stream."""
-        return self.ground.hvdocker("train", self.code / script, "-np", "2", "-i", self.inventory)
+        words = ("-np", "2", "-i", self.inventory, *(("--", *arguments) if arguments else ()))
+        return self.ground.hvdocker("train", self.code / script, *words)
 
-    def by_hand(self, script: str) -> str:
+    def by_hand(self, script: str, *arguments: str) -> str:
         """Run horovodrun with its defaults in the worker of the first host, over ssh. The code is already
         there."""
         spread = ",".join(f"{host.address}:1" for host in self.hosts)
         port = str(names.DEFAULT_PORT)
-        words = ("horovodrun", "-np", "2", "-H", spread, "-p", port, "python", script)
+        words = ("horovodrun", "-np", "2", "-H", spread, "-p", port, "python", script, *arguments)
         return run(self._in_worker(self.hosts[0], *words))
 
-    def torchrun_by_hand(self, script: str) -> str:
+    def torchrun_by_hand(self, script: str, *arguments: str) -> str:
         """Run torchrun in the worker of each host at the same time, over ssh; return the output of both. The code is
         already there. Gloo is told the interface, as a person has to on hosts with several."""
         head = self.hosts[0].address
@@ -56,7 +61,15 @@ class TrainingCluster:
         for number, host in enumerate(self.hosts):
             nodes = ("--nnodes", "2", "--nproc-per-node", "1", "--node-rank", str(number))
             rendezvous = ("--master-addr", head, "--master-port", str(MASTER_PORT))
-            words = ("env", f"GLOO_SOCKET_IFNAME={self._interface(host)}", "torchrun", *nodes, *rendezvous, script)
+            words = (
+                "env",
+                f"GLOO_SOCKET_IFNAME={self._interface(host)}",
+                "torchrun",
+                *nodes,
+                *rendezvous,
+                script,
+                *arguments,
+            )
             started.append(subprocess.Popen(self._in_worker(host, *words), stdout=subprocess.PIPE, text=True))
         said = [process.communicate()[0] for process in started]
         codes = [process.returncode for process in started]
@@ -98,14 +111,10 @@ def _launch(ground: Testbed) -> Iterator[Mapping[str, Candidate]]:
 
 @contextmanager
 def _steady(ground: Testbed) -> Iterator[Mapping[str, Candidate]]:
-    """The same training on one slot of each of two hosts, in samples per second after the first steps, as the
-    script itself measures them."""
+    """The same training on one slot of each of two hosts, by `train` and by horovodrun, in turn block by block."""
     with _training_cluster(ground) as site:
         site.train("quick.py")
-        yield {
-            "hvdocker": Candidate(lambda: parse_speed(site.train("steady.py"))),
-            "by hand": Candidate(lambda: parse_speed(site.by_hand("steady.py"))),
-        }
+        yield {"speed": Candidate(_in_turn(partial(site.train, "steady.py"), partial(site.by_hand, "steady.py")))}
 
 
 @contextmanager
@@ -121,20 +130,40 @@ def _torch_launch(ground: Testbed) -> Iterator[Mapping[str, Candidate]]:
 
 @contextmanager
 def _torch_steady(ground: Testbed) -> Iterator[Mapping[str, Candidate]]:
-    """The same DDP training on one slot of each of two hosts, in samples per second after the first steps."""
+    """The same DDP training on one slot of each of two hosts, by `train` and by torchrun, in turn block by block."""
+    script = "steady_torch.py"
     with _training_cluster(ground, TORCH_IMAGE) as site:
         site.train("quick.py")
-        yield {
-            "hvdocker": Candidate(lambda: parse_speed(site.train("steady_torch.py"))),
-            "by hand": Candidate(lambda: parse_speed(site.torchrun_by_hand("steady_torch.py"))),
-        }
+        yield {"speed": Candidate(_in_turn(partial(site.train, script), partial(site.torchrun_by_hand, script)))}
 
 
-def parse_speed(said: str) -> float:
-    found = re.search(r"\bspeed ([0-9.]+)", said)
-    if not found:
-        raise BenchError(f"the script told no speed:\n{said[-500:]}")
-    return float(found[1])
+def _in_turn(ours: Callable[..., str], by_hand: Callable[..., str]) -> Callable[[], float]:
+    """Return a work that runs both jobs at the same time and returns our speed as a multiple of the other. The one that
+    trains first changes with each round."""
+    rounds = count()
+
+    def work() -> float:
+        number = next(rounds)
+        turns, first = f"/train/turns-{number}", number % 2
+        with ThreadPoolExecutor(2) as both:
+            running = both.submit(ours, turns, str(first)), both.submit(by_hand, turns, str(1 - first))
+            mine, other = (parse_blocks(one.result()) for one in running)
+        return median_speed(mine, other)
+
+    return work
+
+
+def median_speed(mine: Mapping[int, float], other: Mapping[int, float]) -> float:
+    """Return the median, over all blocks, of our speed as a multiple of the other. Both map numbers of blocks to
+    seconds."""
+    if not mine or mine.keys() != other.keys():
+        raise BenchError(f"the jobs did not train the same blocks: {sorted(mine)} and {sorted(other)}")
+    return statistics.median(other[number] / mine[number] for number in mine)
+
+
+def parse_blocks(said: str) -> dict[int, float]:
+    """Return the seconds of each block, from the output of a job (see scripts/turns.py)."""
+    return {int(number): float(seconds) for number, seconds in re.findall(r"\bblock (\d+) ([0-9.]+)", said)}
 
 
 BENCHMARKS = (
@@ -160,10 +189,10 @@ BENCHMARKS = (
             Row(
                 "steady training speed, 2 hosts",
                 "horovodrun by hand",
-                "hvdocker",
-                "by hand",
+                "speed",
+                None,
                 Bar(0.98, is_floor=True),
-                unit="samples/s",
+                unit="×",
             ),
         ),
         is_slow=True,
@@ -190,10 +219,10 @@ BENCHMARKS = (
             Row(
                 "steady DDP speed, 2 hosts",
                 "torchrun by hand",
-                "hvdocker",
-                "by hand",
+                "speed",
+                None,
                 Bar(0.98, is_floor=True),
-                unit="samples/s",
+                unit="×",
             ),
         ),
         is_slow=True,

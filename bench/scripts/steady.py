@@ -1,14 +1,10 @@
-"""Trains a small network on random images. Rank 0 prints `speed N`: samples per second of all ranks together
-in the median step. Other work of a busy machine disturbs few steps, and the mean much more. The first steps, which
-build graphs and buffers, are left out."""
-
-import statistics
-import time
+"""Trains a small network on random images with Horovod, in turn with another job (see turns.py)."""
 
 import horovod.tensorflow as hvd
 import tensorflow as tf
+from turns import train_in_turn
 
-WARM, STEPS, BATCH = 20, 600, 64
+BATCH = 64
 
 hvd.init()
 tf.keras.utils.set_random_seed(hvd.rank())
@@ -36,12 +32,4 @@ def step() -> tf.Tensor:
     return loss
 
 
-for _ in range(WARM):
-    step()
-times = []
-for _ in range(STEPS):
-    started = time.perf_counter()
-    step()
-    times.append(time.perf_counter() - started)
-if hvd.rank() == 0:
-    print(f"speed {BATCH * hvd.size() / statistics.median(times):.1f}", flush=True)
+train_in_turn(hvd.rank(), lambda: hvd.allreduce(tf.zeros(())), step)

@@ -1,16 +1,12 @@
-"""Trains a small network on random images with DDP. Rank 0 prints `speed N`: samples per second of all ranks together
-in the median step. Other work of a busy machine disturbs few steps, and the mean much more. The first steps, which
-make connections and buffers, are left out."""
-
-import statistics
-import time
+"""Trains a small network on random images with DDP, in turn with another job (see turns.py)."""
 
 import torch
 import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
+from turns import train_in_turn
 
-WARM, STEPS, BATCH = 20, 600, 64
+BATCH = 64
 
 dist.init_process_group("gloo")
 torch.manual_seed(dist.get_rank())
@@ -37,13 +33,5 @@ def step() -> None:
     optimizer.step()
 
 
-for _ in range(WARM):
-    step()
-times = []
-for _ in range(STEPS):
-    started = time.perf_counter()
-    step()
-    times.append(time.perf_counter() - started)
-if dist.get_rank() == 0:
-    print(f"speed {BATCH * dist.get_world_size() / statistics.median(times):.1f}", flush=True)
+train_in_turn(dist.get_rank(), dist.barrier, step)
 dist.destroy_process_group()

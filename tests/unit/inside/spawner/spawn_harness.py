@@ -55,7 +55,7 @@ dead = folder / "dead" / host
 if dead.exists():
     sys.exit(255)
 # Like sshd's, the pipes of the session are its own.
-process = subprocess.Popen(["sh", "-c", "exec " + line], env={{**os.environ, "FAKE_HOST": host}},
+process = subprocess.Popen(["sh", "-c", line], env={{**os.environ, "FAKE_HOST": host}},
     stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
 import selectors
 ways = {{process.stdout.fileno(): 1, process.stderr.fileno(): 2, 0: process.stdin.fileno()}}
