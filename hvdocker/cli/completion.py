@@ -17,9 +17,13 @@ def completion(
 ) -> None:
     """Print the script that completes commands and flags in a shell.
 
-    bash: [bold]eval "$(hvdocker completion bash)"[/] in ~/.bashrc
-    zsh: [bold]eval "$(hvdocker completion zsh)"[/] in ~/.zshrc, after compinit
-    fish: [bold]hvdocker completion fish | source[/] in ~/.config/fish/config.fish
+      hvdocker completion bash
+
+    The line that uses it, and the file for that line:
+
+      eval "$(hvdocker completion bash)"    # bash: ~/.bashrc
+      eval "$(hvdocker completion zsh)"     # zsh: ~/.zshrc, after compinit
+      hvdocker completion fish | source     # fish: ~/.config/fish/config.fish
     """
     refuse_rest(ctx)
     if shell not in SHELLS:

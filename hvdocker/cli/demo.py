@@ -19,6 +19,8 @@ def demo(
 ) -> None:
     """Train a small example on two workers of this machine, from up to down.
 
+      hvdocker demo
+
     Only a Docker engine on this machine is needed. The demo shows every
     command before it runs it. The first time it builds a small image and
     installs JAX in it: minutes; later it takes less than one. Ctrl-C takes

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import textwrap
 from collections.abc import Iterator
 from typing import Any
@@ -11,9 +10,7 @@ import typer.main
 
 from hvdocker import __version__
 from hvdocker.cli.app import app
-
-# Bold text in help, as rich marks it.
-_BOLD = re.compile(r"\[bold\](.*?)\[/\]", re.DOTALL)
+from hvdocker.cli.pages.topics import EXIT_CODES
 
 
 def man_page() -> str:
@@ -31,7 +28,10 @@ def man_page() -> str:
     ]
     for words, command in _commands(root, ("hvdocker",)):
         lines += [f'.SS "{_text(" ".join(words))}"', *_paragraphs(command.help), *_parameters(command)]
-    return "\n".join([*lines, ".SH EXIT STATUS", _text(root.epilog), ""])
+    lines.append(".SH EXIT STATUS")
+    for code, meaning in EXIT_CODES.items():
+        lines += [".TP", rf"\fB{code:d}\fR", _text(meaning)]
+    return "\n".join([*lines, ""])
 
 
 def _commands(group: Any, words: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
@@ -61,8 +61,12 @@ def _parameters(command: Any) -> Iterator[str]:
 
 
 def _paragraphs(help_text: str) -> Iterator[str]:
+    """Yield the paragraphs of a help text. Lines of an indented paragraph, such as examples, stay as they are."""
     for paragraph in textwrap.dedent(help_text).strip().split("\n\n"):
-        yield from (".PP", _BOLD.sub(r"\\fB\1\\fR", _text(" ".join(paragraph.split()))))
+        if paragraph.startswith(" "):
+            yield from (".PP", ".nf", *(_text(line.strip()) for line in paragraph.splitlines()), ".fi")
+        else:
+            yield from (".PP", _text(" ".join(paragraph.split())))
 
 
 def _text(text: str) -> str:

@@ -155,7 +155,7 @@ VERBS = {
         "completion:completion",
         "Print the script that completes commands and flags in a shell.",
         _KEEP,
-        "completion for your shell",
+        "for your shell",
     ),
 }
 # Not in the groups: it is named at the end of the page.

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from hvdocker.cli.pages.layout import page_width, section
 from hvdocker.errors import ExitCode
 
-_EXIT_CODES = {
+EXIT_CODES = {
     ExitCode.OK: "It worked.",
     ExitCode.ERROR: "Something else failed; the error says what.",
     ExitCode.USAGE: "A flag, an argument or the inventory is wrong; no host was changed.",
@@ -42,7 +42,7 @@ _RANK = (
 
 
 def _exit_codes() -> str:
-    rows = [(f"{code:d}", text) for code, text in _EXIT_CODES.items()]
+    rows = [(f"{code:d}", text) for code, text in EXIT_CODES.items()]
     return _joined(section("Exit codes", rows, 3))
 
 
