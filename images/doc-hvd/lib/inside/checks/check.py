@@ -62,7 +62,7 @@ def check_sshd(address: str, port: int, seconds: float) -> int:
 
 def banner_error(address: str, port: int, timeout_s: float) -> str | None:
     """Connect once to address:port. Return None if an SSH server there sends its banner, else the reason why not.
-    `timeout_s` limits the connection, and then the wait for the banner."""
+    `timeout_s` limits first the time to connect, then the wait for the banner."""
     try:
         with socket.create_connection((address, port), timeout_s) as link:
             link.settimeout(timeout_s)
@@ -84,8 +84,9 @@ def check_mesh(aliases: Sequence[str]) -> int:
 
 
 def login_error(alias: str) -> str | None:
-    """Return None if `ssh ALIAS true` works. Otherwise return why not: the last lines of its error output, its exit
-    code, or that it took longer than MESH_TIMEOUT_S. `alias` is a host's name in the SSH configuration."""
+    """Log in to a host with `ssh ALIAS true`. Return None if that works, else the reason: the last lines of ssh's error
+    output, its exit code, or a message that it took longer than MESH_TIMEOUT_S. `alias` is the host's name in the SSH
+    configuration."""
     command = [str(paths.BIN / "ssh"), "-o", "BatchMode=yes", "-o", "ConnectTimeout=5", alias, "true"]
     try:
         done = subprocess.run(

@@ -1,6 +1,7 @@
-"""`check listen`: opens three TCP ports and one UDP port on the training address, for `check pairs` on other hosts. It
-serves only clients that send the token, a text that the controller gives to both sides. The command does not wait for
-clients: a background process serves the ports until its time is over or it is killed."""
+"""`check listen`: opens three TCP ports and one UDP port on the training address of this host. `check pairs` and `check
+bandwidth` on other hosts connect to these ports. Only clients that send the token are served; the token is a text that
+the controller gives to both sides. The command does not wait for clients: it leaves a background process, which serves
+the ports until its time is over or it is killed."""
 
 import json
 import os
@@ -34,11 +35,12 @@ class OpenSockets(NamedTuple):
 
 def main(text: str) -> int:
     """Run `check listen`; always return 0. `text` is JSON: {address: the address to listen on, token: the text that
-    clients have to send, seconds: how long to serve, sshd: a port or null}.
+    clients have to send, seconds: how long to serve, sshd: the port of the worker's sshd on this host, or null to leave
+    out the sshd}.
 
     Prints JSON: {tcp: three ports, udp: a port, interface, mtu, pid: the background process, sshd}, or {error} if the
-    ports cannot be opened. `sshd` is the reason why the worker's sshd sends no banner on the given port. It is null if
-    the banner came, or if no port was given."""
+    ports cannot be opened. The printed `sshd` is null if the worker's sshd sent its banner or was left out. Otherwise
+    it is the reason why no banner came."""
     order: Mapping[str, Any] = json.loads(text)  # Any: JSON
     address = order["address"]
     try:
@@ -58,9 +60,9 @@ def main(text: str) -> int:
 
 
 def open_sockets(address: str) -> OpenSockets:
-    """Open three TCP ports and one UDP port on `address`, an IPv4 address of this host. The doctor lets other hosts
-    connect to them, to find out whether a firewall blocks ports. The port numbers are chosen at random or by the
-    kernel. Raises OSError if a port cannot be opened."""
+    """Open three TCP ports and one UDP port on `address`, an IPv4 address of this host. Other hosts connect to them, so
+    that the verb `doctor` learns whether a firewall blocks ports. The kernel chooses the UDP port and one TCP port; the
+    other two TCP ports are random. Raises OSError if a port cannot be opened."""
     tcp = [listen_on(address, 0), *(listen_on_random_port(address) for _ in range(RANDOM_PORTS))]
     udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     udp.bind((address, 0))
@@ -91,9 +93,9 @@ def listen_on(address: str, port: int) -> socket.socket:
 
 
 def describe_sockets(address: str, doors: OpenSockets) -> dict[str, Any]:
-    """Return {tcp, udp, interface, mtu} for the answer of `check listen`: the port numbers of the open sockets
-    (`doors`), and the interface that has `address` with its MTU (both None if there is none). Values are `Any` because
-    they are written as JSON."""
+    """Return {tcp, udp, interface, mtu}, a part of the JSON that `check listen` prints: the port numbers of the open
+    sockets (`doors`), the name of the interface that has `address`, and the MTU of this interface. `interface` and
+    `mtu` are None if no interface has the address. Values are `Any` because they are written as JSON."""
     interface = interface_of(address)
     return {
         "tcp": [door.getsockname()[1] for door in doors.tcp],
@@ -142,9 +144,9 @@ def accept_connections(door: socket.socket, token: bytes) -> None:
 
 
 def serve_connection(visitor: socket.socket, token: bytes) -> None:
-    """Serve one connection (`visitor`) as its first line says. TOKEN stands for `token`. After `TOKEN echo`, all
-    further bytes are sent back. After `TOKEN sink SECONDS`, the bytes of that many seconds are counted and the count is
-    sent back. After any other first line the connection is closed."""
+    """Serve one connection (`visitor`) as its first line asks. The first line is `TOKEN echo` or `TOKEN sink SECONDS`,
+    where TOKEN is `token`. For `echo`, send back all bytes that follow. For `sink`, count the bytes that arrive within
+    SECONDS and send back the count. After any other first line, close the connection."""
     with visitor, suppress(OSError, ValueError):
         visitor.settimeout(IDLE_S)
         visitor.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -171,9 +173,9 @@ def read_line(visitor: socket.socket) -> bytes:
 
 
 def count_received(visitor: socket.socket, seconds: float) -> None:
-    """Count the bytes that arrive on the connection `visitor` within `seconds` after the first, or until the client
-    sends no more, and send {bytes, seconds} back as a JSON line, with the time that was measured. Then read and discard
-    the bytes that still arrive."""
+    """Count the bytes that arrive on the connection `visitor`, and send the result back as a JSON line {bytes,
+    seconds}, with the time that was measured. Counting begins with the first bytes. It ends after `seconds`, or when
+    the client sends no more. Bytes that arrive after that are read and discarded."""
     buffer = bytearray(1 << 20)
     count, began = visitor.recv_into(buffer), time.monotonic()
     spent = 0.0
@@ -186,8 +188,9 @@ def count_received(visitor: socket.socket, seconds: float) -> None:
 
 
 def acknowledge_datagrams(door: socket.socket, token: bytes) -> None:
-    """Answer each datagram on the UDP socket `door` that starts with the token by its size (`TOKEN SIZE`), without end;
-    ignore all others. The answer is short whatever the size was, so only the path to this host is measured."""
+    """Answer datagrams on the UDP socket `door`, without end. A datagram that starts with `token` is answered with the
+    text `TOKEN SIZE`, where SIZE is the number of bytes received. Other datagrams are ignored. The answer is always
+    short, so the result depends only on the path to this host, not on the path back."""
     while True:
         with suppress(OSError):
             data, sender = door.recvfrom(1 << 16)

@@ -1,6 +1,6 @@
-"""`check pairs` and `check bandwidth`: find out how this container can reach its peers, each of which runs `check
-listen`. `check pairs` tries up to AT_ONCE peers at once. A connection or an answer is awaited for at most the given
-timeout; an SSH login has its own, longer limit (`check.login_error`)."""
+"""`check pairs` and `check bandwidth`: find out how this container can reach its peers. Every peer runs `check listen`.
+`check pairs` probes up to AT_ONCE peers at the same time. The timeout of the JSON argument limits each connection and
+each wait for an answer. An SSH login has its own, longer limit (`check.login_error`)."""
 
 import errno
 import json
@@ -30,8 +30,9 @@ Json = dict[str, Any]  # Any: JSON
 
 
 class ProbeSource:
-    """The local end of all probes: the training address of this host, the MTU of the interface that has this address
-    (1500 if there is none), and the timeout of a connection or answer."""
+    """The local end of all probes. `address` is the training address of this host, and `mtu` the MTU of the interface
+    that has this address (1500 if no interface has it). `timeout_s` limits each connection and each wait for an
+    answer."""
 
     def __init__(self, order: Mapping[str, Any]) -> None:
         """Take `address` and `timeout_s` from `order`, the JSON argument of the check. Values are `Any` because they
@@ -42,8 +43,8 @@ class ProbeSource:
         self.mtu = link_mtu(interface) if interface else 1500
 
     def dial(self, address: str, port: int, greeting: bytes = b"") -> socket.socket:
-        """Connect from the training address to a peer, at `address` and `port`, as training does, send `greeting`, and
-        return the socket. Raises OSError if the peer cannot be reached within the timeout."""
+        """Connect to a peer at `address` and `port`, send `greeting`, and return the socket. The connection starts from
+        the training address, as in training. Raises OSError if the peer cannot be reached within the timeout."""
         made = socket.create_connection((address, port), self.timeout_s, (self.address, 0))
         made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         made.sendall(greeting)
@@ -51,12 +52,13 @@ class ProbeSource:
 
 
 def main(text: str) -> int:
-    """Run `check pairs`; always return 0. `text` is JSON: {address, timeout_s, peers: [{name, address, token, tcp, udp,
-    ssh: {port, login} or null}]}. The first `address` is the training address of this host, `timeout_s` the limit of a
-    connection or answer. `tcp` (a list) and `udp` are the ports that `check listen` opened on the peer. `ssh` has the
-    port of the peer's sshd; `login` says whether to try a login too. Prints JSON that maps the name of each peer to
-    {ssh, tcp, mtu, trip_s}: what was found on its SSH port and TCP ports, the path MTU, and the round trip in
-    seconds."""
+    """Run `check pairs`; always return 0. `text` is JSON: {address: the training address of this host, timeout_s: the
+    limit of each connection and answer, peers: [{name, address, token, tcp, udp, ssh: {port, login} or null}]}. `tcp`
+    (a list) and `udp` are the ports that `check listen` opened on the peer. `ssh` has the port of the peer's sshd; its
+    `login` says whether to try a login too.
+
+    Prints JSON that maps the name of each peer to {ssh, tcp, mtu, trip_s}: what was found on its SSH port and its TCP
+    ports, the path MTU, and the round trip in seconds."""
     order = json.loads(text)
     start, peers = ProbeSource(order), order["peers"]
     with ThreadPoolExecutor(AT_ONCE) as pool:
@@ -73,10 +75,10 @@ def probe_peer(start: ProbeSource, peer: Json) -> Json:
     """Probe the SSH port of a peer's worker, the TCP ports of its `check listen`, and the path MTU, all in parallel.
     `start` is the local end; `peer` is {name, address, token, tcp, udp, ssh} as in the argument of `check pairs`.
 
-    Returns {ssh: a problem, tcp: [{port, problem}], mtu}. A problem is {kind, words}; None means success, or that `ssh`
-    was not asked for. `mtu` is {link: the MTU of this host's interface, passed: the largest packet that arrived, told:
-    the path MTU that the kernel believes}. If the path MTU was not found, `mtu` is {link, error: a message, number: the
-    errno, bulk: why full packets over TCP failed, or None}."""
+    Returns {ssh: a problem, tcp: [{port, problem}], mtu}. A problem is {kind, words}, or None for success. `ssh` is
+    also None if `peer["ssh"]` is None. `mtu` is {link: the MTU of this host's interface, passed: the largest packet
+    that arrived, told: the path MTU that the kernel believes}. If the path MTU was not found, `mtu` is {link, error: a
+    message, number: the errno, bulk: the reason why full packets over TCP failed, or None}."""
     with ThreadPoolExecutor(2 + len(peer["tcp"])) as pool:
         ssh = pool.submit(ssh_error, start, peer) if peer["ssh"] else None
         ports = {port: pool.submit(port_error, start, peer, port) for port in peer["tcp"]}
@@ -99,9 +101,9 @@ def problem(kind: str, words: str) -> Json:
 
 
 def os_error_problem(error: OSError, timeout_s: float) -> Json:
-    """Return the error of a failed connection as a problem, {kind, words}. A TimeoutError has the kind `timeout`, and
-    its message names the limit `timeout_s`. Any other error has the kind that PROBLEM_KINDS gives its errno, else
-    `other`."""
+    """Return the problem {kind, words} for `error`, the error of a failed connection. For a TimeoutError, `kind` is
+    `timeout` and the message names the limit `timeout_s`. For other errors, `kind` is the one that PROBLEM_KINDS has
+    for the errno, else `other`."""
     if isinstance(error, TimeoutError):
         return problem("timeout", f"timed out after {timeout_s:g} s")
     number = error.errno or 0
@@ -109,7 +111,7 @@ def os_error_problem(error: OSError, timeout_s: float) -> Json:
 
 
 def port_error(start: ProbeSource, peer: Json, port: int) -> Json | None:
-    """Return None if `check listen` of the peer sends a greeting back on this TCP port. Otherwise return the problem,
+    """Return None if the peer's `check listen` sends a greeting back on this TCP port. Otherwise return the problem
     {kind, words}: no connection, no answer in time, or another program that answers. `start` is the local end; `peer`
     has the `address` and `token` of the peer."""
     hello = b"hello"
@@ -140,15 +142,15 @@ def ssh_error(start: ProbeSource, peer: Json) -> Json | None:
 
 
 def first_open_port(found: Json) -> int | None:
-    """Return the first TCP port of a peer that answered, or None if none did. `found["tcp"]` has {port, problem} for
-    each port; the problem is None if the port answered."""
+    """Return the first TCP port of a peer on which its `check listen` answered, or None if there is none.
+    `found["tcp"]` has {port, problem} for each port; the problem is None if the port answered."""
     return next((one["port"] for one in found["tcp"] if one["problem"] is None), None)
 
 
 def round_trip_s(start: ProbeSource, peer: Json, found: Json) -> float | None:
-    """Return the shortest of several round trips of one byte from `start`, the local end, to `peer` (its `address` and
-    `token`), in seconds. None if no port of the peer is open or the connection fails. `found["tcp"]` has {port,
-    problem} for each port of the peer, and so says which is open."""
+    """Measure several round trips of one byte from `start`, the local end, to `peer` (its `address` and `token`).
+    Return the shortest in seconds, or None if no port of the peer is open or the connection fails. `found["tcp"]` has
+    {port, problem} for each port of the peer; the first open port is used."""
     port = first_open_port(found)
     if port is None:
         return None
@@ -168,9 +170,9 @@ def round_trip_s(start: ProbeSource, peer: Json, found: Json) -> float | None:
 
 def bulk_error(start: ProbeSource, peer: Json, found: Json) -> str | None:
     """Send BULK_BYTES over TCP, in full packets, from `start`, the local end, to `peer` (its `address` and `token`).
-    Return None if all arrive, else the reason why not. This replaces the MTU probe if datagrams get no answer, for
-    example because UDP is blocked. Returns None too if no port of the peer is open. `found["tcp"]` has {port, problem}
-    for each port of the peer, and so says which is open."""
+    Return None if all bytes arrive, else the reason why not. Return None also if the peer has no open port, because
+    then nothing can be sent. This test replaces the MTU probe if datagrams get no answer, for example because UDP is
+    blocked. `found["tcp"]` has {port, problem} for each port of the peer; the first open port is used."""
     port = first_open_port(found)
     if port is None:
         return None
@@ -206,10 +208,10 @@ def bandwidth(text: str) -> int:
 
 
 def send_for(start: ProbeSource, peer: Json, port: int, seconds: float) -> Json:
-    """Send as much as one TCP connection from `start` (the local end) to `peer` (its `address` and `token`) takes
-    within `seconds`; return {bytes, seconds} as counted by the peer. `port` is a port of the peer's `check listen`.
-    Raises OSError if the connection fails, and ValueError, TypeError or RecursionError if the peer's answer is no JSON
-    object."""
+    """Send as many bytes as possible to `peer` over one TCP connection for `seconds`, and return {bytes, seconds} as
+    counted by the peer. `start` is the local end. `peer` has the `address` and `token` of the peer, `port` is a port of
+    its `check listen`. Raises OSError if the connection fails, and ValueError, TypeError or RecursionError if the
+    answer of the peer is no JSON object."""
     data = memoryview(bytes(1 << 20))
     with start.dial(peer["address"], port, f"{peer['token']} sink {seconds:g}\n".encode()) as line:
         deadline = time.monotonic() + seconds

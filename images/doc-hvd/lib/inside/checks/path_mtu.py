@@ -1,9 +1,9 @@
-"""Finds the largest packet that gets through to a peer (the path MTU). It sends datagrams that must not be
-fragmented, and the peer acknowledges each with a short datagram. Echoes of full size would mix the two directions.
-Ping and raw sockets would need capabilities that containers do not have.
+"""Finds the largest packet that gets through to a peer (the path MTU). It sends datagrams that must not be fragmented,
+and the peer acknowledges each with a short datagram. If the peer sent back the whole datagram, a loss on the way back
+would look like a loss on the way there. Ping and raw sockets would need capabilities that containers do not have.
 
-If a router reports that a packet is too large, the kernel learns the path's MTU. If packets are lost without such
-a report (a black hole), the kernel does not learn it, and connections hang."""
+If a router reports that a packet is too large, the kernel learns the path's MTU. If packets are lost without such a
+report (a black hole), the kernel does not learn it, and connections hang."""
 
 import errno
 import fcntl
@@ -31,11 +31,11 @@ def link_mtu(interface: str) -> int:
 
 
 def path_mtu(own: tuple[str, int], peer: tuple[str, int], token: str, timeout_s: float) -> dict[str, Any]:
-    """Find the path MTU to a peer. `own` is the address to send from and the MTU of its interface; `peer` is the
-    address and UDP port of the peer's `check listen`; `token` is the text that it expects. `timeout_s` is about how
-    long to wait for a first acknowledgement. Returns {passed: the largest packet that arrived, told: the path MTU that
-    the kernel believes}. If sending fails or no packet is acknowledged, returns {error: a message, number: the errno}.
-    Values are `Any` because they are written as JSON."""
+    """Find the path MTU to a peer. `own` is the address to send from and the MTU of its interface. `peer` is the
+    address and UDP port of the peer's `check listen`, `token` the text that `check listen` expects. The wait for a
+    first acknowledgement takes about `timeout_s`. Returns {passed: the largest packet that arrived, told: the path MTU
+    that the kernel believes}. If sending fails or no packet is acknowledged, returns {error: a message, number: the
+    errno}. Values are `Any` because they are written as JSON."""
     address, link = own
     full = min(link, MAX_PACKET)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as line:
@@ -54,9 +54,9 @@ def path_mtu(own: tuple[str, int], peer: tuple[str, int], token: str, timeout_s:
 def largest_packet(line: socket.socket, full: int, token: bytes, timeout_s: float) -> int | None:
     """Return the size of the largest packet that the peer acknowledges, at most `full` bytes; None if it acknowledges
     none. Sizes include the IP and UDP headers. `line` is a UDP socket that is connected to the peer and does not
-    fragment, `token` the text that the peer expects. `timeout_s` is about how long to wait for a first
-    acknowledgement. On a healthy network two datagrams are enough; otherwise the sizes between MIN_PACKET and `full`
-    are searched. Raises OSError if nothing can be sent."""
+    fragment, `token` the text that the peer expects. The wait for a first acknowledgement takes about `timeout_s`. On a
+    healthy network two datagrams are enough. Otherwise the sizes between MIN_PACKET and `full` are searched. Raises
+    OSError if nothing can be sent."""
     first = acknowledged_sizes(line, {MIN_PACKET, full}, token)
     if not first:
         first = acknowledged_sizes(line, {MIN_PACKET}, token, max(SENDS, int(timeout_s / PAUSE_S) - SENDS))
@@ -73,9 +73,10 @@ def largest_packet(line: socket.socket, full: int, token: bytes, timeout_s: floa
 
 
 def acknowledged_sizes(line: socket.socket, sizes: Iterable[int], token: bytes, sendings: int = SENDS) -> set[int]:
-    """Return those of the packet `sizes` that the peer acknowledges. Each size is sent up to `sendings` times, until it
-    is acknowledged or the kernel says that it is too large. A late acknowledgement of an earlier packet adds the size
-    of that packet. `line` is a UDP socket that is connected to the peer, `token` the text that the peer expects."""
+    """Send a packet of each size in `sizes`, and return the sizes that the peer acknowledges. Each packet is sent up to
+    `sendings` times, until it is acknowledged or the kernel says that it is too large. A late acknowledgement of an
+    earlier packet adds the size of that packet to the result. `line` is a UDP socket that is connected to the peer,
+    `token` the text that the peer expects."""
     missing, got = set(sizes), set[int]()
     for _ in range(sendings):
         missing -= {size for size in missing if not send_packet(line, size, token)} | got
@@ -91,10 +92,12 @@ def acknowledged_sizes(line: socket.socket, sizes: Iterable[int], token: bytes, 
 
 
 def send_packet(line: socket.socket, size: int, token: bytes) -> bool:
-    """Send a packet of `size` bytes, headers included. It begins with `token`, the text that the peer expects, and
-    goes over `line`, a UDP socket that is connected to the peer. Returns True if the kernel takes the packet, False if
-    the kernel says that it is too large. Raises OSError for any other error. The kernel may report the error of an
-    earlier packet instead, but each error only once. So the packet is tried twice, and the second error is its own."""
+    """Send a packet of `size` bytes, headers included, over `line`, a UDP socket that is connected to the peer. The
+    packet begins with `token`, the text that the peer expects. Returns True if the kernel takes the packet, False if
+    the kernel says that it is too large. Raises OSError for any other error.
+
+    The first attempt may fail with the error of an earlier packet, which the kernel reports only once. So the packet is
+    tried a second time, and an error of the second attempt belongs to this packet."""
     for _ in range(2):
         try:
             line.send((token + b" ").ljust(size - HEADERS, b"."))

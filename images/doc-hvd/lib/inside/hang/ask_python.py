@@ -1,5 +1,5 @@
-"""Asks a Python process to write its stacks, by sending it a signal. hvdocker_stacks.py in the image installs
-the handler in the processes of ranks. The signal is a real-time signal that scripts do not use."""
+"""Asks a Python process to write its stacks to a file, by sending it a signal. The file hvdocker_stacks.py in the image
+installs the signal handler in the processes of ranks. The signal is a real-time signal that scripts do not use."""
 
 import os
 import signal
@@ -15,9 +15,9 @@ QUIET_S = 0.1
 
 
 def request_stacks(pid: int, folder: Path, limit_s: float = ANSWER_S) -> tuple[str, str]:
-    """Return the stacks of a Python process and an empty string. If there are no stacks, return an empty string and
-    the reason. The process writes its stacks to `folder`, into a file that is named after its pid. `limit_s` limits
-    the wait for this file to grow."""
+    """Ask a Python process for its stacks, and return (stacks, ""). If there are none, return ("", the reason). The
+    process writes its stacks to `folder`, into a file that is named after its pid. `limit_s` limits the wait for this
+    file to grow."""
     file = folder / str(pid)
     if not catches_signal(pid, SIGNAL):
         return "", "it listens to none"
@@ -33,10 +33,10 @@ def request_stacks(pid: int, folder: Path, limit_s: float = ANSWER_S) -> tuple[s
 
 
 def has_file_open(pid: int, file: Path, proc: Path = PROC) -> bool:
-    """Return whether a process still has `file`, the file for its stacks, open. The signal handler writes to a file
-    descriptor. If the program has closed this descriptor, its number may belong to another file by now, and the
-    handler would write the stacks into that file. If /proc may not be read, return whether `file` exists. Return False
-    if the process is gone. `proc` is the folder /proc."""
+    """Return whether the process still has `file` open, the file to which its signal handler writes stacks. If the
+    program has closed the file descriptor of the handler, another file may have the same descriptor by now. The handler
+    would write the stacks into that other file. If /proc may not be read, return whether `file` exists. Return False if
+    the process is gone. `proc` is the folder /proc."""
     try:
         return any(link.resolve() == file.resolve() for link in (proc / str(pid) / "fd").iterdir())
     except PermissionError:

@@ -33,9 +33,9 @@ def start_collecting(loop: Loop, layout: Layout, job: str, head: str, hosts: Col
 
 
 def parse_answers(outputs: Mapping[str, bytes]) -> Answers:
-    """Return, by host, the parsed JSON that `bin/stacks` printed there: {host, ranks: the stacks of each rank, gpus:
-    nvidia-smi's output}. `outputs` maps the host to the printed bytes. A host that gave no valid answer maps to
-    None."""
+    """Parse the JSON that `bin/stacks` printed on each host, and return it by host: {host, ranks: the stacks of each
+    rank, gpus: nvidia-smi's output}. `outputs` maps each host to the printed bytes. A host that gave no valid answer
+    maps to None."""
     return {host: parse_answer(output) for host, output in outputs.items()}
 
 
@@ -74,7 +74,7 @@ def summary(stacks: Sequence[RankStack], odd: OddRank | None) -> list[str]:
 
 def write_bundle(logs: Path, answers: Answers, lines: Sequence[str]) -> str:
     """Write the answers of all hosts (from `parse_answers`) and `lines` (from `summary`) to the next free folder
-    hang-<n> in `logs`, the job's folder for logs. If all MAX_BUNDLES folders exist, the last folder is written again.
+    hang-<n> in `logs`, the job's folder for logs. If all MAX_BUNDLES folders exist, the last folder is overwritten.
     Return the folder's name, or an empty string if writing failed."""
     try:
         folder = next_folder(logs)
@@ -88,7 +88,8 @@ def write_bundle(logs: Path, answers: Answers, lines: Sequence[str]) -> str:
 
 
 def next_folder(logs: Path) -> Path:
-    """Make and return the next free folder hang-<n> in `logs`; the last one again if MAX_BUNDLES exist."""
+    """Make and return the next free folder hang-<n> in `logs`. If all MAX_BUNDLES folders exist, return the last
+    one."""
     number = 1
     while number < MAX_BUNDLES and (logs / f"hang-{number}").exists():
         number += 1

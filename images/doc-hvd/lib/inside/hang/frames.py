@@ -14,7 +14,7 @@ DUMP_FRAME = re.compile(r'\s+File "(?P<file>[^"]*)", line (?P<line>\d+|\?\?\?) i
 
 @dataclass(frozen=True)
 class Frame:
-    """One call on a Python stack: the function, its file, and the line that it is at. `line` is 0 if unknown."""
+    """One call on a Python stack: the function, its file, and the line that runs now. `line` is 0 if unknown."""
 
     function: str
     file: str
@@ -25,17 +25,18 @@ class Frame:
 
 
 def main_frames(text: str) -> tuple[Frame, ...]:
-    """Return the calls of the main thread, innermost first; empty if the text has no stack. `text` is the output of
-    py-spy or faulthandler for the processes of one rank, its command first. The first process that has a stack is
-    taken."""
+    """Return the calls of the main thread of a rank, innermost first; empty if the text has no stack. `text` is the
+    output of py-spy or faulthandler for all processes of the rank, its command first. The calls are those of the first
+    process that has a stack."""
     stacks = map(main_frames_of_process, PROCESS_TITLE.split(text))
     return next((frames for frames in stacks if frames), ())
 
 
 def main_frames_of_process(text: str) -> tuple[Frame, ...]:
-    """Return the calls of the main thread of one process. If no thread is marked as the main thread, take the oldest:
-    py-spy may not find the names of threads, and faulthandler marks the thread that got the signal, which may not be a
-    thread of Python."""
+    """Return the calls of the main thread of one process, innermost first. `text` is the output of py-spy or
+    faulthandler for this process. If no thread is marked as the main thread, return the calls of the oldest thread. The
+    mark may be missing because py-spy may not find the names of threads. faulthandler marks the thread that got the
+    signal, which may not be a Python thread."""
     threads: list[tuple[bool, list[Frame]]] = []  # the oldest first
     frames: list[Frame] = []
     for line in text.splitlines():

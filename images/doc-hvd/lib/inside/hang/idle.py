@@ -44,7 +44,8 @@ class IdleTimer:
             self.end(now)
 
     def start(self, mark: Mark) -> None:
-        """Note that a rank starts (`mark` is its message). If it has run before, its counts begin again at 0."""
+        """Note that a rank starts (`mark` is its message). If it has run before, its counts of CPU time and bytes begin
+        again at 0."""
         rank, host = mark.get("rank"), mark.get("host")
         if isinstance(rank, int) and isinstance(host, str):
             self._stall_bytes.pop(rank, None)
@@ -52,9 +53,9 @@ class IdleTimer:
             self._worked.pop((rank, host), None)
 
     def beat(self, mark: Mark, now: float) -> None:
-        """Note a heartbeat: `mark`, a message of a rank with the CPU time used and the bytes written so far. Reset the
-        timer to `now` if the rank has written or worked since its last heartbeat. A message without these values is
-        ignored."""
+        """Note a heartbeat: `mark`, a message of a rank with the CPU time that it has used and the bytes that it has
+        written so far. Reset the timer to `now` if the rank has written or worked since its last heartbeat. A message
+        without these values is ignored."""
         try:
             key = (int(mark["rank"]), str(mark["host"]))
             # `work_s` is CPU time without background threads that never rest. A mark without it has only `cpu_s`.
@@ -66,9 +67,9 @@ class IdleTimer:
             self.end(now)
 
     def _has_said(self, key: BeatKey, said: int) -> bool:
-        """Return whether the rank has written more since its last heartbeat. `key`: the rank and its host. `said`: the
-        bytes that the rank has written so far. Unfinished lines count; stall warnings do not. The highest count so far
-        is kept, because a heartbeat may arrive before the stall warning whose bytes it includes."""
+        """Return whether the rank has written more since its last heartbeat. `key` is the rank and its host, `said` the
+        number of bytes that the rank has written so far. Unfinished lines count; stall warnings do not. The highest
+        count so far is kept, because a heartbeat may arrive before the stall warning whose bytes it includes."""
         own = said - self._stall_bytes.get(key[0], 0)
         before = self._said.get(key)
         self._said[key] = max(own, before or 0)

@@ -1,7 +1,7 @@
-"""Finds the odd rank, the rank that the others probably wait for, by comparing the stacks of all ranks. The
-first rule that finds a rank decides: a rank without a stack; a rank that the framework says it waits for; a rank
-whose calls differ from those of the majority; a rank outside a collective operation while others are in one.
-Pure: opens nothing."""
+"""Finds the odd rank, the rank that the others probably wait for, by comparing the stacks of all ranks. Four rules are
+tried in this order, and the first that finds a rank decides: a rank without a stack; a rank that the framework says it
+waits for; a rank whose calls differ from those of the majority; a rank outside a collective operation while others are
+in one. Pure: opens nothing."""
 
 import re
 from collections import Counter
@@ -48,9 +48,9 @@ class OddRank:
 
 def odd_rank(stacks: Sequence[RankStack], launcher: Launcher, missing: Collection[int] = ()) -> OddRank | None:
     """Return the rank that the others probably wait for, or None if no rank stands out. `stacks` has one entry for each
-    running rank. `launcher` knows the stack frames in which its framework waits. `missing`: the ranks that the
-    framework waits for, by its own warning in the output (empty: there was no warning, or its rank numbers cannot be
-    used)."""
+    running rank. `launcher` knows the stack frames in which its framework waits. `missing` has the ranks that the
+    framework waits for, by its own warning in the output. It is empty if there was no warning, or if the rank numbers
+    in the warning cannot be used."""
     silent = [stack for stack in stacks if not stack.frames]
     if silent:
         return as_odd_rank(silent[0], silent[0].trouble) if len(silent) < len(stacks) else None
@@ -64,8 +64,8 @@ def odd_rank(stacks: Sequence[RankStack], launcher: Launcher, missing: Collectio
 def by_majority(stacks: Sequence[RankStack], waiting: Sequence[RankStack]) -> OddRank | None:
     """Return a rank whose innermost calls differ from those that more than half of the ranks have in common. If there
     are several such ranks, prefer one that is in no collective operation. Return None for fewer than three ranks, if
-    there is no majority, or if no rank differs. `stacks` has one entry for each running rank, `waiting`
-    those of ranks in a collective operation."""
+    there is no majority, or if no rank differs. `stacks` has one entry for each running rank, `waiting` only the
+    entries of ranks that are in a collective operation."""
     counts = Counter(map(innermost_calls, stacks))
     if len(stacks) < 3 or len(counts) < 2:
         return None
@@ -81,7 +81,8 @@ def by_majority(stacks: Sequence[RankStack], waiting: Sequence[RankStack]) -> Od
 def by_collective(stacks: Sequence[RankStack], waiting: Sequence[RankStack]) -> OddRank | None:
     """Return a rank that is in no collective operation (an operation in which ranks wait for each other, such as
     allreduce) while another rank is in one. Return None if all ranks are in a collective operation, or none is.
-    `stacks` has one entry for each running rank, `waiting` those of ranks in a collective operation."""
+    `stacks` has one entry for each running rank, `waiting` only the entries of ranks that are in a collective
+    operation."""
     outside = [stack for stack in stacks if stack not in waiting]
     if not outside or len(outside) == len(stacks):
         return None
@@ -99,8 +100,8 @@ def innermost_calls(stack: RankStack) -> tuple[tuple[str, str], ...]:
 
 
 def is_in_collective(stack: RankStack, launcher: Launcher) -> bool:
-    """Return whether one of the innermost calls of a rank is in a collective operation such as allreduce, by its name
-    or because `launcher` knows it. Such a rank probably waits for other ranks."""
+    """Return whether one of the innermost calls of a rank is a collective operation such as allreduce. A call is
+    recognized by its name, or because `launcher` knows it. Such a rank probably waits for other ranks."""
     return any(
         COLLECTIVE.search(frame.function) or launcher.is_waiting(frame.function, frame.file)
         for frame in stack.frames[:SEARCH_DEPTH]

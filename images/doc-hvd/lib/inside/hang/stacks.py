@@ -38,8 +38,8 @@ GPU_USE = (
 
 
 class Stack(NamedTuple):
-    """The stacks of one process. `how`: the method that read them, one of METHODS: `py-spy`, `faulthandler` (a signal
-    asked the process to write them) or `none`. `text`: the stacks, or the reason if there are none."""
+    """The stacks of one process. `how` is the method that read them, one of METHODS: `py-spy`, `faulthandler` (the
+    process wrote them after a signal) or `none`. `text` has the stacks, or the reason if there are none."""
 
     how: str
     text: str
@@ -66,8 +66,8 @@ def main(arguments: Sequence[str], run: Path = paths.RUN) -> int:
 
 
 def masked(text: str, words: Sequence[bytes]) -> str:
-    """Return the text with every secret in `words` (from `words_to_mask`) replaced by stars. The text contains command
-    lines, which may contain secrets."""
+    """Return the text with every secret in `words` (from `words_to_mask`) replaced by stars. Command lines in the text
+    may contain secrets."""
     masker = Masker(words)
     return (masker.feed(text.encode()) + masker.close()).decode("utf-8", "replace")
 
@@ -155,8 +155,8 @@ def stack_of(process: Process, spy: str | None, folder: Path) -> Stack:
 
 
 def is_python(pid: int, proc: Path = PROC) -> bool:
-    """Return whether Python runs in a process, as the program or as a library: whether its memory maps name Python.
-    Return True if they cannot be read. `proc` is the folder /proc."""
+    """Return whether Python runs in a process, as the program or as a library. That is the case if its memory maps name
+    Python. Return True also if they cannot be read. `proc` is the folder /proc."""
     try:
         maps = (proc / str(pid) / "maps").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -165,8 +165,8 @@ def is_python(pid: int, proc: Path = PROC) -> bool:
 
 
 def gpu_use(smi: str | None) -> str:
-    """Return nvidia-smi's output about the GPUs and their processes. `smi` is the path of nvidia-smi; if it is None,
-    because nvidia-smi is missing, return an empty string."""
+    """Return the output of nvidia-smi about the GPUs and their processes. `smi` is the path of nvidia-smi. If it is
+    None, because nvidia-smi is missing, return an empty string."""
     if smi is None:
         return ""
     return "".join(run_with_limit([smi, *words], GPUS_S)[1] for words in GPU_USE)

@@ -1,6 +1,6 @@
 """Watches for a hang: all ranks have been silent and idle for as long as the job allows, as the timer in `hang/idle.py`
-measures. The watch then collects the stacks of the ranks, once for each silence, and calls `found`, which decides what
-follows."""
+measures. The watch then collects the stacks of the ranks, once for each silence, and calls the function `found`, which
+decides whether the job waits, restarts or ends."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -34,9 +34,9 @@ class HangSettings:
 
 
 class HangWatch:
-    """Watches one run of the launcher for a hang. The event loop asks `due` when to wake up, and then
-    calls `tick`. `living` returns the number and host of every running rank, `collect` starts to collect stacks on the
-    given hosts, and `found` decides what follows: it is called with the hang once the stacks are collected."""
+    """Watches one run of the launcher for a hang. The event loop asks `due` when to wake up, and then calls `tick`.
+    `living` returns the number and host of every running rank. `collect` starts to collect stacks on the given hosts.
+    Once the stacks are collected, `found` is called with the hang, and decides what the job does."""
 
     def __init__(
         self, loop: Loop, settings: HangSettings, living: LivingRanks, collect: StartCollecting, found: OnHang
@@ -54,8 +54,8 @@ class HangWatch:
         self._reported: float | None = None
 
     def begin(self) -> None:
-        """Start to watch: from now on silence can be a hang. Called when a rank has started; before that, silence is
-        no hang."""
+        """Start to watch: from now on, silence can be a hang. Called when a rank has started. Before the first rank
+        starts, silence is no hang."""
         self._has_begun = True
 
     def due(self) -> float | None:
@@ -67,9 +67,9 @@ class HangWatch:
         return self.idle_timer.since + self._settings.after_s
 
     def tick(self) -> None:
-        """Start to collect the stacks when the silence has lasted `after_s`, and report the hang when they are
-        collected, unless the ranks have gone on since. Tell the user if the ranks go on. A silence with a known reason
-        (`is_excused` of the settings) is no hang and resets the timer."""
+        """Start to collect the stacks when the silence has lasted `after_s` seconds. When they are collected, report
+        the hang, unless a rank has written or worked since. If the ranks resume after a silence that was reported, tell
+        the user. A silence with a known reason (`is_excused` of the settings) is no hang and resets the timer."""
         if self._commands:
             if self._commands.is_done:
                 self._conclude(self._commands)
@@ -82,8 +82,8 @@ class HangWatch:
             self._report()
 
     def close(self) -> None:
-        """Stop watching, because the run of the launcher is over or is being ended. If stacks are being collected,
-        cancel that."""
+        """Stop watching, because the run of the launcher is over or is being ended. A collection of stacks that still
+        runs is cancelled."""
         if self._commands:
             self._commands.cancel()
         self._loop.remove(self)
