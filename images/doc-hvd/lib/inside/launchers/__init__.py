@@ -1,9 +1,9 @@
 """The launchers: one file for each way to start the ranks of a job, behind the base class in `launcher.py`.
 
-`launcher_of` finds the launcher of a job. `spawned.py` is the base class of launchers whose processes hvdocker's own
-program `spawn` starts: all but Horovod. `host_prefix.py` adds the host to the header of a rank's line if the rank is
-not where the placement says, for all launchers. Horovod has two files: `horovod.py`, and `horovod_elastic.py` for
-elastic jobs.
+`launcher_of` finds the launcher of a job. `spawned.py` is the base class of all launchers but Horovod: hvdocker's own
+program `spawn` starts their processes. `host_prefix.py` serves all launchers: it adds the host to the header of an
+output line if the rank is not on the host that the placement names. Horovod has two files: `horovod.py`, and
+`horovod_elastic.py` for elastic jobs.
 
 To add a launcher, add its file here, its name to NAMES, and its counterpart in `hvdocker/launchers` (see the docstring
 there). Files here are pure. They import only each other, `hvdocker.protocol` and `inside/runtime`."""

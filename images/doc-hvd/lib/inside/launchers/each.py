@@ -1,4 +1,4 @@
-"""Runs the command once for each rank, independent of the other ranks. Pure."""
+"""The launcher `each`: runs the command once for each rank. The ranks are independent of each other. Pure."""
 
 import re
 

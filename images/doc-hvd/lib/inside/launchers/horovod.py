@@ -1,8 +1,8 @@
 """Horovod: horovodrun starts the ranks of a job on fixed hosts, over Gloo. `horovod_elastic.py` is for elastic jobs.
 Pure.
 
-The controller gives the words of horovodrun's command line (option `words` in job.json). If a restart uses other hosts
-than those in job.json, the hosts and the number of ranks in these words are replaced."""
+The words of horovodrun's command line come from the controller (option `words` in job.json). If a restart uses other
+hosts than those in job.json, the hosts and the number of ranks in these words are replaced."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -48,9 +48,9 @@ class Horovod(Launcher):
         return next(iter(words_of(job)), self.program)
 
     def command(self, run: LauncherRun) -> list[str]:
-        """Return horovodrun's words, then the network interface, then the rank wrapper in place of the user's command.
-        If the run has only the head, no network interface is named, because horovodrun then requires loopback and
-        rejects other interfaces."""
+        """Return the command line: horovodrun's words, then the network interface, then the rank wrapper in place of
+        the user's command. A run that has only the head gets no network interface. horovodrun requires loopback for
+        such a run, and rejects other interfaces."""
         interface = None if run.is_alone else run.interface
         chosen = ["--network-interfaces", interface] if interface else []
         return [*self._words(run), *chosen, str(run.layout.bin / "rank"), run.job.name]
@@ -78,8 +78,9 @@ class Horovod(Launcher):
         return "/horovod/" in file or function.startswith("hvd.")
 
     def identity(self, env: Mapping[str, str]) -> RankIdentity:
-        """Return the numbers that horovodrun gave the rank. horovodrun does not number hosts: its `cross rank` is not
-        the number of the host if hosts have different numbers of ranks."""
+        """Return the numbers that horovodrun gave the rank. The number of the host (`node_rank`) is left at -1, because
+        horovodrun does not number hosts. Its `cross rank` is not the number of the host if hosts have different numbers
+        of ranks."""
         return RankIdentity(
             rank=int(env.get("HOROVOD_RANK", "0")),
             size=int(env.get("HOROVOD_SIZE", "1")),
@@ -108,8 +109,8 @@ class Horovod(Launcher):
 
 
 class HorovodFailureReader(FailureReader):
-    """Reads the end of horovodrun's own output, which names the rank that failed first and, on a later line, the exit
-    code of this rank."""
+    """Reads the end of horovodrun's own output. It names the rank that failed first and, on a later line, the exit code
+    of this rank."""
 
     def __init__(self) -> None:
         self._rank: int | None = None
@@ -123,7 +124,7 @@ class HorovodFailureReader(FailureReader):
 
 
 class HorovodStallReader(StallReader):
-    """Reads Horovod's stall warnings, which have several lines."""
+    """Reads Horovod's stall warnings (messages that ranks are missing). A warning has several lines."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -147,21 +148,21 @@ class HorovodStallReader(StallReader):
 
 
 def words_of(job: Job) -> list[str]:
-    """Return the words of horovodrun's command line, as the controller gave them."""
+    """Return the words of horovodrun's command line, as the controller wrote them into job.json."""
     return [str(word) for word in job.launcher.options.get("words", ())]
 
 
 def launcher_words(words: Sequence[str], job_hosts: Sequence[JobHost]) -> list[str]:
-    """Return the command line `words` with `job_hosts` as its hosts (`-H`), and with `-np` set to the sum of their
-    slots. Hosts are given by address, because horovodrun treats a host as remote unless its name resolves to a local
-    address."""
+    """Return the command line `words` with `job_hosts` as the hosts (`-H`), and with `-np` set to the number of all
+    their slots. Each host is given by its address, because horovodrun treats a name as a remote host unless it resolves
+    to a local address."""
     hosts = ",".join(f"{job_host.address}:{job_host.slots}" for job_host in job_hosts)
     return with_flag_value(with_flag_value(words, "-np", str(total_slots(job_hosts))), "-H", hosts)
 
 
 def with_flag_value(words: Sequence[str], flag: str, value: str) -> list[str]:
-    """Return the command line `words` with `value` as the value of `flag`, such as `-np`: the word after its last
-    occurrence. The words are unchanged if they do not contain the flag."""
+    """Return the command line `words` with `value` as the value of `flag`, such as `-np`. The value is the word after
+    the last occurrence of the flag. If the words do not contain the flag, they are returned unchanged."""
     found = list(words)
     places = [place for place, word in enumerate(found[:-1]) if word == flag]
     if places:

@@ -1,5 +1,5 @@
-"""Horovod Elastic: horovodrun starts ranks again while hosts come and go. It learns the hosts from `bin/discover`,
-which prints the list that the supervisor keeps. Pure."""
+"""Horovod Elastic: horovodrun starts ranks again while hosts come and go. It learns the current hosts from
+`bin/discover`, a program that prints the list of hosts that the supervisor keeps. Pure."""
 
 from collections.abc import Sequence
 
@@ -12,9 +12,9 @@ ELASTIC_TIMEOUT_S = 600.0
 
 
 class HorovodElastic(Horovod):
-    """The launcher `horovod` for elastic jobs. A rank number in one of Horovod's stall warnings (messages that ranks
-    are missing) may not be the number with which the process was started, because numbers change when hosts come and
-    go."""
+    """The launcher `horovod` for elastic jobs. Rank numbers change when hosts come and go. So a rank number in one of
+    Horovod's stall warnings (messages that ranks are missing) may not be the number with which the process was
+    started."""
 
     trusts_rank_numbers = False
     restarts_ranks = True
@@ -37,8 +37,8 @@ class HorovodElastic(Horovod):
 
 def elastic_launcher_words(words: Sequence[str], min_np: int, slots: int) -> list[str]:
     """Return the command line `words` with `-np` lowered to the number of `slots` that exist, but not below `min_np`.
-    It is unchanged if it has no `-np`. Horovod Elastic begins only when there are `-np` slots, and would wait minutes
-    for slots that do not exist."""
+    Words without `-np` are returned unchanged. Without this change Horovod Elastic would wait minutes for slots that do
+    not exist, because it begins only when there are `-np` slots."""
     wanted = flag_value(words, "-np")
     if wanted is None:
         return list(words)

@@ -1,6 +1,7 @@
-"""Adds the host to the header of a rank's output line (`[1]<stdout>:` becomes `[1@c]<stdout>:`) if the job's placement
-names another host for the rank, or none. That happens after a restart on other hosts, in an elastic job that grew, and
-for ranks that waited for a free slot. The rank number alone would mislead there. Pure."""
+"""Adds the host to the header of a rank's output line: `[1]<stdout>:` becomes `[1@c]<stdout>:`. This is done if the
+rank is not on the host that the job's placement names for it, or if the placement names none. Then the rank number
+alone would mislead. It happens after a restart on other hosts, in an elastic job that grew, and for ranks that waited
+for a free slot. Pure."""
 
 from collections.abc import Callable, Sequence
 
@@ -12,10 +13,10 @@ UNKNOWN_HOST = "?"
 
 
 class HostPrefix:
-    """A callable that gets the start of an output line, and returns what to write in its place. If the placement names
-    another host for the line's rank, or none, the host is added to the header (`?` if the host is not known). Lines
-    without a header, or with a host in it, are returned unchanged. `job_hosts` is the job's placement: its hosts in the
-    order of their ranks. `host_of` returns the host on which a rank runs now, or None if unknown."""
+    """A callable that gets the start of an output line, and returns what to write in its place. It adds the host to the
+    header of a line (`?` if the host is not known) if the job's placement names another host for the rank, or none.
+    Lines without a header, or with a host in it, are returned unchanged. `job_hosts` is the placement: the hosts of the
+    job in the order of their ranks. `host_of` returns the host on which a rank runs now, or None if unknown."""
 
     def __init__(self, job_hosts: Sequence[JobHost], host_of: Callable[[int], str | None]) -> None:
         self._usual = [job_host.name for job_host in job_hosts for _ in range(job_host.slots)]

@@ -1,4 +1,4 @@
-"""JAX: every rank gets what `jax.distributed.initialize()` looks for. Pure."""
+"""JAX: every rank gets the environment variables that `jax.distributed.initialize()` reads. Pure."""
 
 import re
 

@@ -1,4 +1,5 @@
-"""What the supervisor and the rank wrapper need to know about a launcher: the base class, with neutral defaults. Pure.
+"""The base class of all launchers, with neutral defaults: all that the supervisor and the rank wrapper ask a launcher.
+Pure.
 
 Each launcher is one file beside this one, with a subclass and an instance of it, `LAUNCHER`. Launchers have no state of
 their own, so all parts of a program may share one object."""
@@ -38,32 +39,32 @@ class LauncherRun:
 
 
 class StallReader:
-    """Finds stall warnings: messages of a framework, in the output of a rank, that other ranks are missing. Lines of a
-    stall warning are no sign of work. `missing` has the ranks that the last warning names. This base class finds no
-    warnings."""
+    """Finds stall warnings in the output of ranks. A stall warning is a message of the framework that other ranks are
+    missing. Its lines are no sign of work. `missing` has the ranks that the last warning names. This base class finds
+    no warnings."""
 
     def __init__(self) -> None:
         self.missing: set[int] = set()
 
     def is_stall(self, rank: int, line: str) -> bool:
-        """Return whether `line`, which `rank` wrote, belongs to a stall warning. Must get every line of every rank in
-        order, because warnings may have several lines."""
+        """Return whether `line`, which `rank` wrote, belongs to a stall warning. Call this with every line of every
+        rank in order, because a warning may have several lines."""
         return False
 
 
 class FailureReader:
-    """Finds in the launcher's own lines (those without a rank header) which ranks failed, the first one at least, and
-    which ranks failed because another rank had failed. Both methods must get every line in order, because a message may
-    have several lines. This base class finds nothing."""
+    """Reads the launcher's own lines (those without a rank header) for failed ranks. `read` finds ranks that failed, at
+    least the first. `consequence` finds ranks that failed because another rank had failed. Call both methods with every
+    line in order, because a message may have several lines. This base class finds nothing."""
 
     def read(self, line: str) -> tuple[int, int] | None:
-        """Return rank and exit code of a failed rank if `line` completes this information, else None. Code 255, which
-        is ssh's own, may mean that the connection to the rank's host broke."""
+        """Read the next line. If it completes a message that a rank failed, return the rank and its exit code, else
+        None. Exit code 255 is ssh's own: the connection to the rank's host may be broken."""
         return None
 
     def consequence(self, line: str) -> int | None:
-        """Return a rank that failed because another rank had failed, if `line` completes this information, else
-        None."""
+        """Read the next line. If it completes a message that a rank failed because another rank had failed, return the
+        number of the former, else None."""
         return None
 
 
@@ -86,8 +87,8 @@ class Launcher:
     separates_devices = False
 
     def for_job(self, job: Job) -> "Launcher":
-        """Return the launcher for this job: another subclass if the job needs one, for example because it is
-        elastic."""
+        """Return the launcher for this job. By default this is the object itself. A launcher that needs another
+        subclass for some jobs, for example for elastic jobs, returns an object of that subclass."""
         return self
 
     def needed_program(self, job: Job) -> str:
@@ -112,23 +113,23 @@ class Launcher:
         return 600.0
 
     def neutral_prefix(self, piece: bytes) -> bytes:
-        """Return the start of an output line with the neutral header, `[RANK]<stdout>:` or `[RANK]<stderr>:`, in place
-        of the launcher's own. Lines without a header stay as they are."""
+        """Take `piece`, the start of an output line, and return it with the neutral header, `[RANK]<stdout>:` or
+        `[RANK]<stderr>:`, in place of the launcher's own header. Lines without a header are returned unchanged."""
         return piece
 
     def may_become_prefix(self, piece: bytes) -> bool:
         """Return whether `piece`, the unfinished start of an output line, may become the launcher's own header when
-        more of the line arrives. The caller then holds the piece back. The caller itself recognizes the start of a
-        neutral header (`[RANK]<stdout>:`), so an override need not."""
+        more of the line arrives. The caller then holds the piece back. Overrides need not recognize the start of a
+        neutral header (`[RANK]<stdout>:`), because the caller does that itself."""
         return False
 
     def is_consequence(self, line: str) -> bool:
-        """Return whether a line of a rank shows that the rank fails because another rank, or the network to it,
-        failed."""
+        """Return whether a line of a rank shows that this rank fails only because another rank, or the network to
+        another rank, failed."""
         return False
 
     def failure_reader(self) -> FailureReader:
-        """Return a new reader of the lines with which the launcher itself names failed ranks."""
+        """Return a new reader for the lines in which the launcher itself names failed ranks."""
         return FailureReader()
 
     def stall_reader(self) -> StallReader:
@@ -136,13 +137,14 @@ class Launcher:
         return StallReader()
 
     def is_waiting(self, function: str, file: str) -> bool:
-        """Return whether a stack frame, given by its function and file, shows that a rank waits in a collective
-        operation of this framework. Usual names of such operations are known without this."""
+        """Return whether a stack frame shows that a rank waits in a collective operation of this framework. The frame
+        is given by its function and file. The caller already knows the usual names of such operations, such as
+        allreduce."""
         return False
 
     def identity(self, env: Mapping[str, str]) -> RankIdentity:
-        """Return the numbers of a rank from the environment of its wrapper. Missing variables stand for the only
-        rank of a job."""
+        """Return the numbers of a rank from the environment of its rank wrapper (`env`). If the variables are missing,
+        return the numbers of a job with a single rank."""
         return RankIdentity(
             rank=int(env.get("RANK", "0")),
             size=int(env.get("WORLD_SIZE", "1")),
@@ -153,8 +155,8 @@ class Launcher:
 
     def master_env(self, env: Mapping[str, str]) -> dict[str, str]:
         """Return MASTER_ADDR and MASTER_PORT (where rank 0 listens) from the environment of the rank wrapper (`env`),
-        if the launcher itself chose them. By default return nothing: the rank then gets the address of the head and the
-        port of the job."""
+        if the launcher itself chose them. By default return an empty dict: the rank then gets the address of the head
+        and the port of the job."""
         return {}
 
     def rank_command(self, job: Job, identity: RankIdentity) -> tuple[str, ...]:

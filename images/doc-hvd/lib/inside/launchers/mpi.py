@@ -1,4 +1,5 @@
-"""Open MPI: mpirun on the head starts the rank wrappers, over hvdocker's ssh. Pure.
+"""Open MPI: mpirun on the head logs in to the other hosts with hvdocker's ssh, and starts the rank wrappers on all
+hosts. Pure.
 
 mpirun gets its settings as environment variables, because Open MPI 4 and 5 have different flags for them. Each version
 ignores the variables of the other."""
@@ -32,7 +33,8 @@ PASSED_ON = (variables.OUTPUT_SOCKET, variables.RESTART)
 
 
 class MpiFailure(FailureReader):
-    """Reads the lines in which mpirun names the first process that failed, or a rank whose peer is gone."""
+    """Reads the lines in which mpirun names failed ranks: the process that failed first, and a rank that reported that
+    its peer is gone."""
 
     def __init__(self) -> None:
         self._rank: int | None = None
@@ -108,8 +110,8 @@ class Mpi(SpawnedLauncher):
 
 def mpirun_env(run: LauncherRun) -> dict[str, str]:
     """Return the variables with mpirun's settings: hvdocker's ssh, the training network, the time between SIGTERM and
-    SIGKILL of ranks, and how mpirun starts its daemon on another host. That is done through `bin/in-image`, because an
-    ssh session does not have the PATH of the image."""
+    SIGKILL of ranks, and the command that starts mpirun's daemon on another host. This command begins with
+    `bin/in-image`, which restores the environment of the image, because an ssh session does not have its PATH."""
     network = common_network([host.address for host in run.hosts])
     ssh, grace_s = str(run.layout.bin / "ssh"), f"{run.job.grace_s + 2:.0f}"
     agent = str(run.layout.bin / "in-image")
@@ -131,7 +133,7 @@ def mpirun_env(run: LauncherRun) -> dict[str, str]:
 
 def common_network(addresses: Sequence[str]) -> str:
     """Return the smallest network that contains all addresses, such as 198.18.0.0/30. mpirun gets this network instead
-    of the name of an interface, because names may differ between hosts."""
+    of the name of an interface, because the name may differ from host to host."""
     found = [ipaddress.ip_address(address.partition("%")[0]) for address in addresses]
     bits = found[0].max_prefixlen
     different = max(int(one) ^ int(found[0]) for one in found).bit_length()

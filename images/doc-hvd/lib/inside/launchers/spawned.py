@@ -1,5 +1,5 @@
-"""The base class of launchers whose processes hvdocker's own program `spawn` (the spawner) starts. The spawner runs on
-the head. On each host it has an agent, the program `agent`, which starts the processes there. Pure."""
+"""The base class of launchers that leave the start of processes to `spawn` (the spawner), a program of hvdocker. The
+spawner runs on the head. On each host it has an agent, the program `agent`, which starts the processes there. Pure."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -15,8 +15,8 @@ RANK_FAILED_LINE = re.compile(r"hvdocker: rank (\d+) failed: exit code (\d+)")
 
 @dataclass(frozen=True)
 class Slot:
-    """A slot for one process: its host, the number of this host (`node`), and the number of the slot on this host
-    (`local`, one of `local_size`)."""
+    """A slot for one process. `host` is the name of its host, and `node` the number of this host. `local` is the number
+    of the slot on this host, from 0 to `local_size` - 1."""
 
     host: str
     node: int
@@ -26,9 +26,9 @@ class Slot:
 
 @dataclass(frozen=True)
 class ProcessStart:
-    """A process that the agent of a host is to start. `key` identifies the process to its agent. `env` has the
-    variables that only this process gets. `rank` is its rank; None if it is a program that starts ranks itself, such as
-    torchrun."""
+    """What the agent of a host needs to start a process. `key` identifies the process to the agent. `argv` is the
+    command line. `env` has the variables that only this process gets. `rank` is the rank of the process, or None for a
+    program that starts ranks itself, such as torchrun."""
 
     key: int
     argv: Sequence[str]
@@ -37,7 +37,7 @@ class ProcessStart:
 
 
 class SpawnedFailure(FailureReader):
-    """Reads the lines with which the spawner names failed ranks."""
+    """Reads the lines in which the spawner names failed ranks."""
 
     def read(self, line: str) -> tuple[int, int] | None:
         found = RANK_FAILED_LINE.fullmatch(line)
@@ -45,9 +45,9 @@ class SpawnedFailure(FailureReader):
 
 
 class SpawnedLauncher(Launcher):
-    """A launcher whose processes the spawner starts: by default one rank wrapper for each rank. `listens` says that
-    another program, such as torchrun, starts the rank wrappers. They then send their output to the agent of their host
-    over a socket."""
+    """A launcher whose processes the spawner starts. By default each process is the rank wrapper of one rank. `listens`
+    is True if the processes are other programs, such as torchrun, that start the rank wrappers. The rank wrappers then
+    send their output to the agent of their host over a socket."""
 
     listens = False
 
@@ -62,8 +62,8 @@ class SpawnedLauncher(Launcher):
         return True
 
     def process_hosts(self, run: LauncherRun) -> tuple[JobHost, ...]:
-        """Return the hosts on which the spawner starts processes. `slots` of a host is here the number of processes
-        that may run on it at the same time."""
+        """Return the hosts on which the spawner starts processes. In the result, `slots` of a host is the number of
+        processes that may run on it at the same time."""
         return run.hosts
 
     def process_count(self, run: LauncherRun) -> int:
@@ -71,16 +71,17 @@ class SpawnedLauncher(Launcher):
         return self.rank_count(run)
 
     def process(self, run: LauncherRun, key: int, slot: Slot) -> ProcessStart:
-        """Return how to start process number `key` in `slot`."""
+        """Return how to start process number `key` in `slot`: its command line and its variables."""
         argv = (str(run.layout.bin / "rank"), run.job.name)
         return ProcessStart(key, argv, {**self.numbers(run, key, slot), **self.process_env(run, key, slot)}, key)
 
     def process_env(self, run: LauncherRun, rank: int, slot: Slot) -> dict[str, str]:
-        """Return the variables of a rank that depend on the hosts of this run; none by default."""
+        """Return the variables of a rank that depend on the hosts of this run. By default there are none."""
         return {}
 
     def numbers(self, run: LauncherRun, rank: int, slot: Slot) -> dict[str, str]:
-        """Return the variables from which the rank wrapper reads the numbers of its rank."""
+        """Return the variables from which the rank wrapper reads the numbers of its rank, such as RANK and
+        WORLD_SIZE."""
         return {
             "RANK": str(rank),
             "WORLD_SIZE": str(self.process_count(run)),
@@ -96,7 +97,7 @@ def host_word(host: JobHost) -> str:
 
 
 def parse_host_word(word: str) -> JobHost:
-    """Return the host in a word NAME=ADDRESS=SLOTS from the command line of `spawn`. Raises ValueError if the word has
-    another form."""
+    """Parse a word NAME=ADDRESS=SLOTS from the command line of `spawn`, and return the host. Raises ValueError if the
+    word has another form."""
     name, address, slots = word.split("=")
     return JobHost(name, address, int(slots))

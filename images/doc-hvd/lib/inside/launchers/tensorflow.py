@@ -1,4 +1,4 @@
-"""TensorFlow's own distribution (MultiWorkerMirroredStrategy): every rank gets TF_CONFIG. Pure."""
+"""TensorFlow's own distribution (MultiWorkerMirroredStrategy): every rank gets the variable TF_CONFIG. Pure."""
 
 import json
 import re
@@ -45,7 +45,8 @@ def tf_config(run: LauncherRun, rank: int) -> str:
 
 
 def address(host: str) -> str:
-    """Return an address in the form in which a port may follow: IPv6 in brackets."""
+    """Return the address `host` in a form that can be followed by `:PORT`: an IPv6 address in brackets, others
+    unchanged."""
     return f"[{host}]" if ":" in host else host
 
 

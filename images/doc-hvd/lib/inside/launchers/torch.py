@@ -48,8 +48,8 @@ def network_env(interface: str | None) -> dict[str, str]:
 
 
 def thread_env(identity: RankIdentity) -> dict[str, str]:
-    """Return OMP_NUM_THREADS as torchrun sets it: 1 if the host has several ranks, because each would otherwise use all
-    cores. Empty if the host has one rank."""
+    """Return OMP_NUM_THREADS as torchrun sets it. It is 1 if the host has several ranks, because otherwise each rank
+    would use all cores. The result is empty if the host has one rank."""
     return {"OMP_NUM_THREADS": "1"} if identity.local_size > 1 else {}
 
 

@@ -1,4 +1,5 @@
-"""torchrun: the spawner starts one torchrun on each host, which starts the rank wrappers there. Pure."""
+"""torchrun: the spawner starts one torchrun on each host, and each torchrun starts the rank wrappers of its host.
+Pure."""
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -20,9 +21,9 @@ RENDEZVOUS = {"last_call_timeout": 5, "keep_alive_interval": 2, "keep_alive_max_
 
 
 class Torchrun(Torch):
-    """The launcher `torchrun` for jobs that are not elastic. The torchruns find each other by torchrun's static
-    rendezvous, in which the head is node 0. If several hosts may restart ranks (`--max-restarts`), they use its c10d
-    rendezvous."""
+    """The launcher `torchrun` for jobs that are not elastic. The torchruns of the hosts find each other by torchrun's
+    static rendezvous, in which the head is node 0. With `--max-restarts` on several hosts they use torchrun's c10d
+    rendezvous instead."""
 
     name = "torchrun"
     program = "torchrun"
@@ -46,7 +47,7 @@ class Torchrun(Torch):
         return ProcessStart(key, words, {**torchrun_env(run.job, host.slots), **own_store})
 
     def torchrun_words(self, run: LauncherRun, host: JobHost, node: int) -> list[str]:
-        """Return the command line of torchrun on one host. `node` is the number of the host."""
+        """Return the command line of torchrun on `host`. `node` is the number of the host."""
         restarts = int(run.job.launcher.options.get("max_restarts", 0))
         if restarts and len(run.hosts) > 1:
             # The static rendezvous cannot start the ranks of several hosts again.
@@ -82,9 +83,10 @@ class ElasticTorchrun(Torchrun):
 
 
 def node_bounds(job: Job) -> tuple[int, int]:
-    """Return the smallest and the largest number of hosts of an elastic job, because torchrun counts hosts, not ranks.
-    The smallest number assumes that the hosts with the most slots take part. The spawner itself makes sure that there
-    are `min_np` slots (`limited_hosts`)."""
+    """Return the smallest and the largest number of hosts with which an elastic job may run. They are needed because
+    torchrun counts hosts, not ranks. The smallest number is that of the hosts with the most slots that together have
+    `min_np` slots. With other hosts this number may give fewer slots, so the spawner itself makes sure that there are
+    `min_np` slots (`limited_hosts`)."""
     elastic = job.resilience.elastic
     assert elastic is not None
     shares = sorted((host.slots for host in job.hosts), reverse=True)
@@ -95,8 +97,9 @@ def node_bounds(job: Job) -> tuple[int, int]:
 
 
 def limited_hosts(job: Job, hosts: Sequence[JobHost]) -> tuple[JobHost, ...]:
-    """Return those of `hosts` that an elastic job uses, in the same order, with at most `max_np` slots together. The
-    last one may have fewer slots than before. Empty if there are fewer than `min_np` slots."""
+    """Return those of `hosts` that an elastic job uses, in the same order. Together they have at most `max_np` slots,
+    so the last host may be returned with fewer slots than it has. Return an empty tuple if there are fewer than
+    `min_np` slots."""
     elastic = job.resilience.elastic
     assert elastic is not None
     left = sum(host.slots for host in hosts) if elastic.max_np is None else elastic.max_np
@@ -109,8 +112,9 @@ def limited_hosts(job: Job, hosts: Sequence[JobHost]) -> tuple[JobHost, ...]:
 
 
 def rendezvous_words(run: LauncherRun, host: JobHost, nodes: str, restarts: int) -> list[str]:
-    """Return the command line of torchrun on one host with the c10d rendezvous, for which the head runs the server.
-    `nodes` is the number of hosts, or MIN:MAX. `restarts` is how often torchrun may start the ranks again."""
+    """Return the command line of torchrun on `host` with the c10d rendezvous. The torchrun of the head runs the
+    rendezvous server. `nodes` is the number of hosts, or MIN:MAX. `restarts` is how often torchrun may start the ranks
+    again."""
     is_head = host.name == run.job.host
     own = [f"{name}={value}" for name, value in {**RENDEZVOUS, "is_host": str(is_head).lower()}.items()]
     # torchrun takes the last --rdzv-conf only, and in it the last value of a name.
@@ -132,13 +136,13 @@ def user_flags(job: Job) -> list[str]:
 
 
 def flag_values(flags: Sequence[str], name: str) -> list[str]:
-    """Return the values of the flag `name` in `flags`: every word that follows it. The controller has split NAME=VALUE
-    into two words."""
+    """Return the values of the flag `name` in `flags`: every word that follows an occurrence of the flag. NAME=VALUE
+    need not be handled, because the controller has split it into two words."""
     return [value for flag, value in pairwise(flags) if flag == name]
 
 
 def without_flag(flags: Sequence[str], name: str) -> list[str]:
-    """Return `flags` without the flag `name` and the word after it, wherever it occurs."""
+    """Return `flags` without the flag `name` and without the word after it, at every place where the flag occurs."""
     before = ("", *flags)
     return [word for last, word in zip(before, flags, strict=False) if name not in (last, word)]
 
@@ -149,8 +153,9 @@ def rank_words(run: LauncherRun) -> list[str]:
 
 
 def torchrun_env(job: Job, slots: int) -> dict[str, str]:
-    """Return variables for the torchrun of a host with this number of slots. Without OMP_NUM_THREADS, torchrun warns
-    that it sets this variable to 1."""
+    """Return the environment variables for torchrun on a host with this number of slots. They set OMP_NUM_THREADS,
+    because torchrun prints a warning if it has to set this variable itself. The result is empty if the host has one
+    slot and the job does not set the variable."""
     threads = job.env.get("OMP_NUM_THREADS", "1" if slots > 1 else "")
     return {"OMP_NUM_THREADS": threads} if threads else {}
 
