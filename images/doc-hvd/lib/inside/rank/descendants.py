@@ -15,8 +15,8 @@ UNKILLABLE_WAIT_S = 5.0
 
 
 def become_subreaper() -> None:
-    """Make this process a subreaper: orphans below it become its children, not those of the container's first process.
-    An error is ignored."""
+    """Make this process a subreaper: processes below it that lose their parent become its children, not those of the
+    container's first process. An error is ignored."""
     import ctypes
 
     with suppress(OSError, AttributeError):
@@ -24,8 +24,9 @@ def become_subreaper() -> None:
 
 
 def reap_orphans(command: int) -> None:
-    """Reap the children of this process that have ended, except the rank's command, whose process id is `command`:
-    `Child.reap` reads its exit status. Reaping stops if the command is found to have ended."""
+    """Reap the children of this process that have ended, but never the rank's command: `Child.reap` has to read its
+    exit status. `command` is the process id of the command (0: there is none). If the command itself is found among the
+    ended children, this function returns at once; other ended children may then be left."""
     while True:
         try:
             ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
@@ -37,9 +38,9 @@ def reap_orphans(command: int) -> None:
 
 
 def end_children(grace_s: float) -> None:
-    """End every child of this process, also orphans that become its children meanwhile. Each gets SIGTERM, then
-    SIGKILL after `grace_s` seconds (0: SIGKILL at once). Returns when all are gone, or UNKILLABLE_WAIT_S after the
-    grace."""
+    """End every child of this process, including orphans that become its children during the call. Each child gets
+    SIGTERM, and SIGKILL after `grace_s` seconds (0: SIGKILL at once). Returns when all are gone, but at the latest
+    UNKILLABLE_WAIT_S after the first SIGKILL."""
     deadline = time.monotonic() + grace_s
     asked: set[int] = set()
     while left := _children():

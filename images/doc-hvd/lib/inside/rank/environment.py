@@ -1,7 +1,7 @@
 """The environment of a rank's command. A rank on another host starts in an ssh session, which has neither the variables
-of Docker's `-e` nor the ENV of the image. They do not go through the launcher either, because it may write its
-environment on command lines. So each container saves its environment when it starts, and the rank wrapper restores
-it. Pure, except for `read_image_env`."""
+of Docker's `-e` nor the ENV of the image. The launcher cannot pass these variables on, because it may write its
+environment on command lines. So each container saves its environment when it starts, and the rank wrapper restores it.
+Pure, except for `read_image_env`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -36,7 +36,8 @@ def parse_image_env(data: bytes) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class RankPlace:
-    """Where a rank runs: its launcher, its numbers, and its training interface (None if it was not found)."""
+    """Where a rank runs: its launcher, its numbers (`identity`), and the network interface for training (None if it was
+    not found)."""
 
     launcher: Launcher
     identity: RankIdentity
@@ -47,11 +48,12 @@ def rank_env(
     job: Job, place: RankPlace, image: Mapping[str, str], current: Mapping[str, str], run: Path = paths.RUN
 ) -> dict[str, str]:
     """Return the environment of a rank's command. `image` is the environment that the container was started with,
-    `current` that of the rank wrapper. `run` is the folder /run/hvdocker. Sources in rising order of precedence: image,
-    `current` (but the image takes precedence for IMAGE_WINS), the variables of the launcher (a variable of the image
-    keeps its value), the job's own variables (`env:` of the inventory and `--env`), the GPUs (`device_env`), the
-    numbers of the rank (`number_env`), the launcher's `master_env`, and the names of job, host and folders
-    (`identity_env`)."""
+    `current` that of the rank wrapper, and `run` the folder /run/hvdocker.
+
+    Each of these sources overrides those before it: `image`; `current`, except for IMAGE_WINS, whose values come from
+    `image`; the launcher's `rank_env`, except for variables that `image` sets; the job's own variables (`env:` of the
+    inventory and `--env`); the GPUs (`device_env`); the numbers of the rank (`number_env`); the launcher's
+    `master_env`; the names of job, host and folders (`identity_env`)."""
     env = {**image, **{name: value for name, value in current.items() if not is_session_only(name)}}
     env.update({name: image[name] for name in IMAGE_WINS if name in image})
     env.setdefault("PYTHONUNBUFFERED", "1")
@@ -81,17 +83,18 @@ def number_env(job: Job, identity: RankIdentity) -> dict[str, str]:
 
 
 def node_rank_of(job: Job) -> int:
-    """Return the place of this host among the hosts of the job; the head has 0."""
+    """Return the position of this host among the hosts of the job. The head has position 0."""
     return [job_host.name for job_host in job.hosts].index(job.host)
 
 
 def device_env(job: Job, local_rank: int, is_separate: bool = False) -> dict[str, str]:
     """Return CUDA_VISIBLE_DEVICES with the job's GPUs on this host in local-rank order, because the container may have
-    more GPUs. With `is_separate` each rank gets only its own GPU, chosen by `local_rank` (its number among the ranks of
-    this host): a script that runs independently takes the first GPU it sees. Each rank also gets only its own if the
-    GPUs are MIG slices, because a process can use only one. Empty if the job has no GPUs on this host, or if the user's
-    `env:` or `--env` sets CUDA_VISIBLE_DEVICES so that all GPUs are hidden. Any other value that the user sets is
-    replaced."""
+    more GPUs. A rank gets only its own GPU, chosen by `local_rank` (its number among the ranks of this host), in two
+    cases. The first is `is_separate`: the ranks run independently, and each would take the first GPU that it sees. The
+    second is that the GPUs are MIG slices: a process can use only one.
+
+    The result is empty if the job has no GPUs on this host, or if the user's `env:` or `--env` gives
+    CUDA_VISIBLE_DEVICES a value that hides all GPUs. Any other value of the user is replaced."""
     if not job.devices or job.env.get(VISIBLE_DEVICES) in NO_DEVICES:
         return {}
     if is_separate or any(device.startswith("MIG-") for device in job.devices):
@@ -100,15 +103,15 @@ def device_env(job: Job, local_rank: int, is_separate: bool = False) -> dict[str
 
 
 def is_session_only(name: str) -> bool:
-    """Return whether the variable `name` is only for the ssh session or the launcher that started the rank, so that the
-    command must not get it."""
+    """Return whether the variable `name` belongs only to the ssh session, or to the launcher that started the rank. The
+    command must not get such a variable."""
     return name in SESSION_ONLY or name.startswith("SSH_")
 
 
 def identity_env(job: Job, run: Path) -> dict[str, str]:
     """Return the variables that tell a rank its job, host and folders. `run` is the folder /run/hvdocker. If a job has
-    lost its master, the verb `stop` recognizes the job's ranks by HVDOCKER_JOB too: a recorded process id alone may
-    belong to another process by then."""
+    lost its master, the verb `stop` uses HVDOCKER_JOB to recognize the job's ranks. A recorded process id is not
+    enough, because it may belong to another process by then."""
     secrets = {"HVDOCKER_SECRETS": str(paths.secrets_folder(job.name, run))} if job.secrets else {}
     return {
         **secrets,
@@ -123,9 +126,9 @@ def identity_env(job: Job, run: Path) -> dict[str, str]:
 
 def launcher_env(image: Mapping[str, str], grace_s: float, restart: int = 0) -> dict[str, str]:
     """Return the environment of the launcher. It is as small as possible, because a launcher may write all of it on
-    remote command lines. `image` is the environment that the container was started with. HVDOCKER_GRACE_S is the time
-    that a launcher leaves ranks on its own host between SIGTERM and SIGKILL: the job's `grace_s` and two seconds.
-    HVDOCKER_RESTART is `restart`: how often the job was restarted before. Ranks inherit it."""
+    remote command lines. `image` is the environment that the container was started with. HVDOCKER_GRACE_S is the number
+    of seconds that a launcher leaves ranks on its own host between SIGTERM and SIGKILL: the job's `grace_s` and two
+    more. HVDOCKER_RESTART is `restart`: how often the job was restarted before. Ranks inherit HVDOCKER_RESTART."""
     env = {name: image[name] for name in ("PATH", "HOME", "TF_CPP_MIN_LOG_LEVEL") if name in image}
     env.update(LANG="C.UTF-8", LC_ALL="C.UTF-8", PYTHONUNBUFFERED="1")
     env.update({variables.GRACE_S: f"{grace_s + 2:g}", variables.RESTART: str(restart)})

@@ -16,7 +16,7 @@ MIN_BEAT_S, MAX_BEAT_S = 0.5, 5.0
 class Heartbeat:
     """Sends a heartbeat mark (a message to the supervisor) every `every_s` seconds over one of the two output streams
     (`ways`). A mark goes between two lines of output. If both streams stay in the middle of a line for a whole
-    interval, the mark is sent there all the same: a silent rank must still show that it lives. `who` says which
+    interval, the mark is sent there all the same, because a silent rank must still show that it lives. `who` says which
     rank it is, `meter` measures its CPU time and memory."""
 
     def __init__(
@@ -39,9 +39,10 @@ class Heartbeat:
         return max(0, int((self._look_at - self._clock()) * 1000) + 1)
 
     def tick(self) -> None:
-        """Send the heartbeat if it is due and an output stream is free for it: the stream has nothing left to write and
-        is between two lines. After a whole interval of delay, the stream may be in the middle of a line. Otherwise
-        `tick` has to be called again, after `wait_ms` milliseconds."""
+        """Send the heartbeat if it is due and one of the output streams can take it. A stream can take it if it has
+        nothing left to write and is between two lines. When the heartbeat is a whole interval late, a stream in the
+        middle of a line can take it too. If no stream can, the caller has to call `tick` again after `wait_ms`
+        milliseconds."""
         now = self._clock()
         if now < self._due:
             return
@@ -66,5 +67,6 @@ class Heartbeat:
 
 def beat_interval_s(hang_after_s: float) -> float:
     """Return the seconds between two heartbeats of a rank: a quarter of `hang_after_s` (the silence that counts as a
-    hang), but at least MIN_BEAT_S and at most MAX_BEAT_S. If hang detection is off (0), it is MAX_BEAT_S."""
+    hang), but at least MIN_BEAT_S and at most MAX_BEAT_S. If `hang_after_s` is 0 (hang detection is off), return
+    MAX_BEAT_S."""
     return min(max(hang_after_s / 4, MIN_BEAT_S), MAX_BEAT_S) if hang_after_s > 0 else MAX_BEAT_S

@@ -1,8 +1,8 @@
 """Notices that a rank's output does not reach the launcher any more, by the kernel's count of retransmissions.
 
-If the network is cut, the rank gets no hang-up. sshd probes its client only while the session is silent. While a
-rank writes output, sshd notices nothing until the kernel gives up, a quarter of an hour later. The supervisor
-cannot send messages that would show that it is there, because a launcher may have no channel for them."""
+If the network is cut, the rank gets no hang-up. sshd probes its client only while the session is silent. While a rank
+writes output, sshd notices nothing until the kernel gives up, a quarter of an hour later. Regular messages from the
+supervisor would also show whether the connection works, but a launcher may have no channel for them."""
 
 import socket
 import struct
@@ -43,8 +43,8 @@ class LinkWatch:
         return max(0, int((self._look_at - self._clock()) * 1000) + 1)
 
     def tick(self) -> None:
-        """Look at the connection, unless the last look was less than POLL_S ago. Set `is_dead` if the peer has not
-        answered for DEAD_AFTER_S."""
+        """Look at the connection, unless the last look was less than POLL_S ago. Set `is_dead` if the kernel has been
+        retransmitting for DEAD_AFTER_S without an answer of the peer."""
         now = self._clock()
         if not self._row or self.is_dead or now < self._look_at:
             return
@@ -59,8 +59,8 @@ class LinkWatch:
         self.is_dead = self._since is not None and now - self._since >= DEAD_AFTER_S
 
     def _sent_again(self) -> int:
-        """Return how often the kernel has retransmitted since the last answer of the peer. It retransmits data, or
-        sends zero-window probes if the peer has no room or packets do not leave this host. Returns 0 too if the
+        """Return how often the kernel has retransmitted since the last answer of the peer. Zero-window probes count
+        too: the kernel sends them if the peer has no room, or if packets do not leave this host. Return 0 if the
         connection is not found."""
         try:
             table = (self._net / self._file).read_bytes()

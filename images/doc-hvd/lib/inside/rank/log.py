@@ -28,8 +28,8 @@ class RankLog:
         self._attempt(self._open)
 
     def begin(self, rank: int, host: str, start: str, now: float) -> None:
-        """Write a line that separates the output of this start of the rank from earlier ones. `start` says how often
-        the job was restarted before, such as `0`. `now` is the time in seconds since the epoch."""
+        """Write a line that separates the output of this start of the rank from the output of earlier starts. `start`
+        says how often the job was restarted before, such as `0`. `now` is the time in seconds since the epoch."""
         stamp = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(now))
         line = log_header(rank, host, start, stamp)
         self._attempt(lambda: self._add(self._line_end() + line.encode("utf-8", "backslashreplace")))

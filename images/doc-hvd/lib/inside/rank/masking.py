@@ -1,5 +1,5 @@
-"""Replaces secrets by stars in a stream of bytes, wherever the stream is cut into pieces. The rank wrapper does
-this, so that no program between the rank and the terminal gets a secret or has to know one. Pure."""
+"""Replaces secrets by stars in a stream of bytes, even if a secret is cut into several pieces of the stream. The rank
+wrapper does this, so that no program between the rank and the terminal gets a secret or has to know one. Pure."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -16,8 +16,8 @@ MAX_MASKED = 4096
 
 def words_to_mask(values: Iterable[bytes]) -> tuple[bytes, ...]:
     """Return the byte strings to mask: the lines of every secret, stripped of blanks, in pieces of at most MAX_MASKED
-    bytes. `values` are the secrets. Lines of fewer than MIN_MASKED bytes are left out; so are those of fewer than
-    MIN_MASKED_OF_MANY bytes, if the secret also has longer ones."""
+    bytes. `values` are the secrets. Lines shorter than MIN_MASKED bytes are left out. If a secret has lines of at least
+    MIN_MASKED_OF_MANY bytes, its shorter lines are left out too."""
     found: set[bytes] = set()
     for value in values:
         lines = [line.strip() for line in re.split(rb"[\r\n]+", value) if line.strip()]
@@ -77,8 +77,8 @@ class Masker:
 
 
 def partial_match_at(word: bytes, data: bytes) -> int:
-    """Return the first position in `data` from which the whole rest may be the start of `word`. If there is none,
-    return the length of `data`. The search starts after the last newline, because no word contains one."""
+    """Return the first position in `data` from which all bytes up to the end may be the start of `word`. If there is
+    none, return the length of `data`. The search begins after the last newline, because no word contains a newline."""
     at = max(len(data) - len(word) + 1, data.rfind(b"\n") + 1, 0)
     while (at := data.find(word[:1], at)) >= 0:
         if word.startswith(data[at:]):

@@ -1,6 +1,6 @@
-"""Finds out whether the kernel killed a process of a rank because memory ran out (an OOM kill), from the counter
-of the container's control group. All ranks of a container share that counter. So a rank claims a kill as its own
-in a shared file, and a peer that fails as a consequence is not reported as out of memory."""
+"""Finds out whether the kernel killed a process of a rank because memory ran out (an OOM kill). It reads the counter of
+OOM kills of the container's control group. All ranks of a container share that counter. So a rank claims a kill as its
+own in a shared file. Then a peer that fails as a consequence is not reported as out of memory."""
 
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
@@ -26,9 +26,9 @@ class Mount(NamedTuple):
 
 
 class OomCounter:
-    """Counts the OOM kills in this container since a rank started, and the kills that ranks of this container have
-    claimed. Made before the command of a rank starts. `run`, `proc` and `root` are the folders /run/hvdocker, /proc and
-    /."""
+    """Counts the OOM kills in this container since this object was made, and the kills that ranks of this container
+    have claimed since then. Make it before the command of a rank starts. `run`, `proc` and `root` are the folders
+    /run/hvdocker, /proc and /."""
 
     def __init__(self, run: Path = paths.RUN, proc: Path = PROC, root: Path = Path("/")) -> None:
         self._claims = run / "memory-kills"
@@ -38,8 +38,8 @@ class OomCounter:
 
     def ended(self, how: ChildExit) -> bool:
         """Return whether the rank ran out of memory; if so, claim the OOM kill. `how` says how the rank's command
-        ended. The rank ran out of memory if there was an OOM kill and the command ended by SIGKILL, or if the command
-        failed otherwise and there is an OOM kill that no rank has claimed. The caller ensures that the rank was not
+        ended. A command that ended by SIGKILL ran out of memory if there was any OOM kill. A command that failed
+        otherwise ran out of memory if there is an OOM kill that no rank has claimed. Call this only if the rank was not
         asked to end."""
         kills = kills_in(self._files) - self._kills
         if how.code == 0 or kills <= 0:
@@ -64,8 +64,8 @@ class OomCounter:
 
 
 def kills_in(files: list[Path]) -> int:
-    """Return the number of OOM kills from the first of the counter files (from `counter_files`) that has it; 0 if none
-    has it."""
+    """Return the number of OOM kills. It comes from the first of `files` (from `counter_files`) that has the counter.
+    Return 0 if no file has it."""
     for file in files:
         try:
             lines = [line.split() for line in file.read_text(encoding="ascii").splitlines()]
@@ -79,9 +79,11 @@ def kills_in(files: list[Path]) -> int:
 
 def counter_files(proc: Path = PROC, root: Path = Path("/")) -> Iterator[Path]:
     """Yield the files that may hold the OOM counter of this process's control group, the best first; nothing if /proc
-    cannot be read. For each mount these are the file of the group and the file at the top of the mount. The second is
-    needed if the mount shows only the container's part of the tree of groups: the path of the group is then possibly
-    outside of that part, and the file at the top is the container's. `proc` and `root` are the folders /proc and /."""
+    cannot be read. `proc` and `root` are the folders /proc and /.
+
+    For each mount there are two files: that of the control group, and the one at the top of the mount. The second is
+    needed if the mount shows only the container's part of the tree of groups. Then the path of the group may lie
+    outside of that part, and the file at the top is the one of the container."""
     try:
         groups = (proc / "self" / "cgroup").read_text(encoding="utf-8", errors="replace")
         mounts = (proc / "self" / "mountinfo").read_text(encoding="utf-8", errors="replace")
@@ -98,8 +100,8 @@ def counter_files(proc: Path = PROC, root: Path = Path("/")) -> Iterator[Path]:
 
 
 def parse_mount(line: str) -> Mount:
-    """Parse one line of /proc/self/mountinfo. A dash ends the optional fields of the line. Fields that are missing are
-    empty."""
+    """Parse one line of /proc/self/mountinfo. The optional fields of the line end with a dash. Fields that are missing
+    are returned as empty strings."""
     before, _, after = line.partition(" - ")
     kind, _, rest = after.partition(" ")
     fields = [*before.split(" "), "", "", "", "", ""]

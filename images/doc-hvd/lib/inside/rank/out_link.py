@@ -1,6 +1,6 @@
 """The symbolic link /run/hvdocker/out, to which /out in the container points. It points to the output folder of the
-newest job of this container, but it is not moved while an older job that it points to still runs here. A running
-job holds a file lock, which cannot become stale.
+newest job of this container. But while an older job to which it points still runs here, it is not moved. A running job
+holds a file lock, which the kernel releases when the job's processes end.
 
 It is a symbolic link and not a mount for each job, because workers outlive jobs and a running container gets no new
 mounts. HVDOCKER_OUTPUT_DIR always names the output folder of the rank's own job."""
@@ -16,8 +16,9 @@ from hvdocker.protocol import paths
 
 
 def hold_live(job: str, run: Path = paths.RUN) -> IO[bytes]:
-    """Mark `job` as running in this container, by a lock that lasts as long as the returned file is open. The caller
-    has to keep that file. Several ranks of a job may hold the lock at once. `run` is the folder /run/hvdocker."""
+    """Mark `job` as running in this container, by a lock, and return the locked file. The lock lasts as long as the
+    file is open, so the caller has to keep it. Several ranks of a job may hold the lock at once. `run` is the folder
+    /run/hvdocker."""
     held = _open_lock(run, job)
     fcntl.flock(held, fcntl.LOCK_SH)
     return held

@@ -64,8 +64,8 @@ def main(arguments: Sequence[str], run: Path = paths.RUN) -> int:
 
 
 def unregister_orphan(name: str, command: int, run: Path) -> None:
-    """Remove this rank of the job `name` from the registry, because its inner process was killed. `command` is the
-    process id of its command. `run` is the folder /run/hvdocker."""
+    """Remove this rank of the job `name` from the registry, in place of the inner process, which was killed. `command`
+    is the process id of the rank's command. `run` is the folder /run/hvdocker."""
     with suppress(JobError):
         job = read_job(name, run)
         rank_registry.unregister_rank(name, launcher_of(job).identity(os.environ).rank, command, run)
@@ -74,8 +74,8 @@ def unregister_orphan(name: str, command: int, run: Path) -> None:
 def guard(inner: int, link: socket.socket) -> tuple[int, int | None]:
     """Do the work of the outer process: forward signals to the inner process (the child that runs the command; `inner`
     is its process id) until it ends. If the inner process is killed, end the command that it left behind. `link` is a
-    socket over which the inner process sent the process id of the command. Returns the exit code, and the process id
-    of the command that had to be ended (None if there was none)."""
+    socket over which the inner process has sent the process id of the command. Returns the exit code, and the process
+    id of the command that was left behind (None if there was none)."""
     for number in END_SIGNALS:
         signal.signal(number, lambda number, _frame: os.kill(inner, number))
     # WNOWAIT keeps the inner process a zombie: its process id is not reused while signals are still forwarded.
@@ -95,9 +95,9 @@ def guard(inner: int, link: socket.socket) -> tuple[int, int | None]:
 
 def run_rank(name: str, guard_link: socket.socket, run: Path) -> int:
     """Do the work of the inner process (the child of the guard): read job.json of the job `name`, point /out to the
-    job's outputs, run the rank, return the exit code. It is 2 if job.json cannot be read or names an unknown launcher,
-    and 1 if the spawner's agent is to get the output but cannot be reached. `guard_link` is the connection to the
-    guard, the outer process. `run` is the folder /run/hvdocker."""
+    job's outputs, and run the rank. Return the exit code: that of the rank, or 2 if job.json cannot be read or names an
+    unknown launcher, or 1 if the output has to go to the spawner's agent but the agent cannot be reached. `guard_link`
+    is the connection to the guard, the outer process. `run` is the folder /run/hvdocker."""
     become_subreaper()
     wakeups = SignalPipe((*END_SIGNALS, signal.SIGCHLD))
     try:
@@ -136,8 +136,8 @@ class Rank:
         self._pid: int | None = None
 
     def run(self) -> int:
-        """Start the command, wait for its end and report it; return the exit code. If a secret cannot be read or the
-        command does not start, tell the user, and report and return the error's exit code."""
+        """Start the command, wait for its end, report it, and return the exit code. If a secret cannot be read or the
+        command does not start, tell the user the reason. Then the exit code of that error is reported and returned."""
         image = read_image_env(self._run / paths.IMAGE_ENV.name)
         env = rank_env(self._job, self._place, image, os.environ, self._run)
         self._report.started(self._place.interface)
@@ -193,8 +193,8 @@ class Rank:
 
 
 def relays_of(child: Child, words: Sequence[bytes], log: RankLog) -> tuple[Relay, Relay]:
-    """Return the relays that forward the stdout and the stderr of `child`, the command, to the launcher and
-    to the log, with the secrets in `words` masked. stdout comes first, so it is forwarded first if both have data
+    """Return the relays that forward the stdout and the stderr of `child`, the command, to the launcher and to the log,
+    with the secrets in `words` masked. The relay of stdout comes first, so stdout is forwarded first if both have data
     at the same time: the last message of a failing command is more likely on stderr."""
     out, err = child.process.stdout, child.process.stderr
     assert out is not None and err is not None

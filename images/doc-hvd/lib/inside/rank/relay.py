@@ -1,6 +1,6 @@
-"""Forwards one output stream of the rank's command to the launcher, with secrets masked, and keeps a copy.
-It never blocks: the caller polls for the event that each relay waits for, so signals and deadlines are handled even
-while the launcher does not read."""
+"""Forwards one output stream of the rank's command to the launcher, with secrets masked, and keeps a copy. A relay
+never blocks: the caller polls for the event that the relay waits for. So signals and deadlines are handled even while
+the launcher does not read."""
 
 import os
 import select
@@ -44,7 +44,7 @@ class Relay:
 
     @property
     def is_writing(self) -> bool:
-        """Whether the relay has data that is not written yet."""
+        """Whether the relay has data that still has to be written to the launcher."""
         return bool(self._pending)
 
     def interest(self) -> tuple[int, int]:
@@ -52,8 +52,8 @@ class Relay:
         return (self._target, select.POLLOUT) if self._pending else (self._source, select.POLLIN)
 
     def turn(self) -> None:
-        """Read from the command once, or write to the launcher once if data is pending. Call it after the event of
-        `interest` has occurred, so that it does not block."""
+        """Read from the command once, or write to the launcher once if data is pending. This does not block if the
+        event of `interest` has occurred before the call."""
         if self._pending:
             self._write()
             return

@@ -32,9 +32,9 @@ class Report:
         write_stderr(encode_mark(start_mark(self.who, self.start, interface)))
 
     def ended(self, how: ChildExit, for_memory: bool = False, was_asked: bool = False) -> int:
-        """Report that the command has ended, by a mark (a message) to the supervisor and in rank-N.json; return the
-        code to exit with, that of the command. `how` says how it ended, `for_memory` that memory ran out, `was_asked`
-        that the rank wrapper ended the command."""
+        """Report that the command has ended, by a mark (a message) to the supervisor and in rank-N.json. Return the
+        exit code of the command, with which the rank wrapper has to exit. `how` says how the command ended,
+        `for_memory` that memory ran out, `was_asked` that the rank wrapper asked the command to end."""
         seconds = round(time.monotonic() - self._ticks, 3)
         record = exit_record(self.who, how._asdict(), for_memory, was_asked, self.start, time.time(), seconds)
         # The mark comes first: the order in which marks arrive decides which rank failed first.

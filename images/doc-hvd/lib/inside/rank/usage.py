@@ -56,8 +56,8 @@ class UsageMeter:
         )
 
     def _worked(self, members: Sequence[Process]) -> int:
-        """Return the CPU ticks that the rank's processes (`members`) have used since the last reading, without threads
-        that may be background threads of the framework."""
+        """Return the CPU ticks that the rank's processes (`members`) have used since the last reading. Threads that may
+        be background threads of the framework are left out."""
         now = {thread.pid: thread.ticks for process in members for thread in threads(process.pid, self._proc)}
         used = {tid: max(0, ticks - self._threads.get(tid, 0)) for tid, ticks in now.items()}
         reaped, before = sum(process.reaped_ticks for process in members), self._reaped

@@ -22,10 +22,10 @@ MAX_DRAIN_BYTES = 1 << 20
 
 
 class RankWait:
-    """Waits for a rank's command. It ends the command on a signal (`wakeups` reports it), or if the launcher
-    or the guard (the outer process of the rank wrapper, connected by `guard_link`) is gone. `relays`
-    forward the output of the command, `link_watch` notices a dead connection. `has_sent_end` says that the command was
-    asked to end, `launcher_is_gone` that the launcher was lost."""
+    """Waits for a rank's command. It ends the command on a signal (`wakeups` reports it), or if the launcher or the
+    guard is gone. The guard is the outer process of the rank wrapper, connected by `guard_link`. `relays` forward the
+    output of the command, `link_watch` notices a dead connection. `has_sent_end` says that the command was asked to
+    end, `launcher_is_gone` that the launcher was lost."""
 
     def __init__(
         self, wakeups: SignalPipe, guard_link: socket.socket, relays: tuple[Relay, ...], link_watch: LinkWatch
@@ -73,9 +73,10 @@ class RankWait:
         child.end(number)
 
     def _turn(self, wait_ms: int | None) -> tuple[bool, bool]:
-        """Wait once for events, at most `wait_ms` milliseconds (None: no limit), and handle them. Return two values:
-        False if `wait_ms` passed without an event, else True; and whether the connection to the launcher or to the
-        guard was lost. The wait may end early without an event, because `link_watch` has to look at its connection."""
+        """Wait once for events, at most `wait_ms` milliseconds (None: no limit), and handle them. Return two values.
+        The first is False if `wait_ms` passed without an event, else True. The second says whether the connection to
+        the launcher or to the guard was lost. The wait may end before an event or `wait_ms`, because `link_watch` has
+        to look at its connection; the first value is then True."""
         poll = select.poll()
         poll.register(self._wakeups.fd, select.POLLIN)
         for fd in self._links:
@@ -98,7 +99,7 @@ class RankWait:
         return is_short or bool(events), bool(lost) or self._is_unheard()
 
     def _is_unheard(self) -> bool:
-        """Return whether the connection to the launcher was found dead just now. If so, replace stdout and stderr
+        """Return whether the connection to the launcher was found dead in this call. If so, replace stdout and stderr
         by /dev/null: sshd may have stopped reading, and no later write may block."""
         self._link_watch.tick()
         if not self._link_watch.is_dead or self.launcher_is_gone:

@@ -31,7 +31,7 @@ class ChildExit(NamedTuple):
 
 
 class Child:
-    """A running command with its own process group. `end` asks the group to end with a signal; `tick` sends
+    """A running command with its own process group. `end` sends a signal that asks the group to end. `tick` sends
     SIGKILL if the command still runs `grace_s` seconds later."""
 
     def __init__(self, process: "subprocess.Popen[bytes]", grace_s: float) -> None:
@@ -69,8 +69,8 @@ class Child:
             self._kill_at += 1
 
     def has_ended(self) -> bool:
-        """Return whether the command has ended. It is not reaped here, so that its process id, which is also the
-        group id, cannot be reused before `reap`."""
+        """Return whether the command has ended. The command is not reaped here but in `reap`. Until then the kernel
+        cannot reuse its process id, which is also the id of its process group."""
         flags = os.WEXITED | os.WNOHANG | os.WNOWAIT
         return os.waitid(os.P_PID, self.pid, flags) is not None
 
@@ -93,10 +93,10 @@ def start(
     output: int | None = None,
     ends_with_us: bool = False,
 ) -> Child:
-    """Start `command` in a new session and in the folder `workdir`, without standard input. With
-    output=subprocess.PIPE its stdout and stderr are pipes; by default it inherits ours. `env` is its whole
-    environment. `grace_s` is the time that `Child.end` leaves before SIGKILL. With `ends_with_us` the kernel sends the
-    command SIGTERM when this process ends, however it ends. Raises StartError if the command does not start."""
+    """Start `command` in a new session and in the folder `workdir`, without standard input. With output=subprocess.PIPE
+    its stdout and stderr are pipes; by default it inherits those of this process. `env` is its whole environment.
+    `grace_s` is the time that `Child.end` leaves before SIGKILL. With `ends_with_us` the kernel sends the command
+    SIGTERM when this process ends, whatever the reason. Raises StartError if the command does not start."""
     try:
         process = subprocess.Popen(
             list(command),
@@ -114,8 +114,8 @@ def start(
 
 
 def request_end_with_parent() -> Callable[[], None]:
-    """Return a function that a new child calls before it executes its command. It makes the kernel send SIGTERM to the
-    child when this process ends."""
+    """Return a function that a new child process calls before it executes its command. The function makes the kernel
+    send SIGTERM to the child when this process ends."""
     import ctypes
 
     libc, parent = ctypes.CDLL(None), os.getpid()

@@ -1,5 +1,5 @@
-"""Finds the network interface that has a given IP address. It asks the kernel over netlink, because the older
-ioctl knows neither secondary addresses nor IPv6."""
+"""Finds the network interface that has a given IP address. It asks the kernel over netlink, because the older ioctl
+reports neither secondary addresses nor IPv6 addresses."""
 
 import ipaddress
 import os

@@ -1,5 +1,5 @@
-"""The two folders that supervisor, spawner and agents work with (files of jobs, and programs) as one value, and the
-paths in them."""
+"""The folders that the supervisor, the spawner and its agents work with: one for the files of jobs, one for programs.
+`Layout` holds both, and has the paths in them."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,8 +29,8 @@ class Layout:
 
     @property
     def hosts_file(self) -> Path:
-        """The file in which `up` lists the hosts that a running elastic job may use. It is missing until `up` has
-        written it."""
+        """The file in which `up` lists the hosts that a running elastic job may use. Before the first such `up` there
+        is no file."""
         return self.run / HOSTS_FILE
 
     @property
@@ -40,7 +40,7 @@ class Layout:
         return self.run / "discovered"
 
     def ssh(self, host: str, line: str) -> list[str]:
-        """Return the command that runs the shell line `line` in the worker on another host. `host` is the host's name.
-        ssh fails instead of asking for a password."""
+        """Return the ssh command that runs the shell line `line` in the worker on another host. `host` is the name of
+        that host. This ssh never asks for a password; it fails instead."""
         options = ["-o", "BatchMode=yes", "-o", f"ConnectTimeout={CONNECT_S}"]
         return [str(self.bin / "ssh"), *options, host, line]

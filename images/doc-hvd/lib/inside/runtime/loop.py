@@ -14,8 +14,8 @@ STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 class LoopMember(Protocol):
-    """An object that is added to the loop. The loop wakes up at the member's due time, and calls `tick` after every
-    wait, so that the member can act at its time or after a process has ended."""
+    """An object that is added to the loop. The loop wakes up at the time that `due` returns, and calls `tick` after
+    every wait. So the member can act at its time, or after a process has ended."""
 
     def due(self) -> float | None:
         """Return the time (`time.monotonic`) of the next action, at which the loop wakes up; None if nothing is
@@ -38,14 +38,15 @@ class Loop:
         self._members: list[LoopMember] = []
 
     def watch(self, fd: int, read: Callable[[], object], events: int = select.POLLIN) -> None:
-        """Call `read` whenever the file descriptor `fd` has data or has reached its end, until `unwatch`. `events` may
-        name other events of poll, such as POLLOUT; 0 stands for errors and hang-ups only. A second call for the same
-        `fd` replaces the first."""
+        """Call `read` whenever the file descriptor `fd` has data or has reached its end, until `unwatch` is called.
+        `events` may name other events of poll, such as POLLOUT; 0 stands for errors and hang-ups only. A second call
+        for the same `fd` replaces the first."""
         self._readers[fd] = read
         self._poll.register(fd, events)
 
     def unwatch(self, fd: int) -> None:
-        """Stop watching `fd`; nothing happens if it is not watched. Call this before closing it."""
+        """Stop watching the file descriptor `fd`. Nothing happens if it is not watched. Call this before closing
+        `fd`."""
         if self._readers.pop(fd, None):
             self._poll.unregister(fd)
 
@@ -72,8 +73,8 @@ class Loop:
             member.tick()
 
     def run_until(self, is_done: Callable[[], bool], deadline: float | None = None) -> None:
-        """Run until `is_done` returns True, or until the deadline (`time.monotonic`; None: no limit). A stop request
-        does not end this, unless `is_done` looks for it."""
+        """Run the loop until `is_done` returns True, or until the deadline (`time.monotonic`; None: no limit). A stop
+        request ends the loop only if `is_done` checks for it."""
         while not is_done() and (deadline is None or time.monotonic() < deadline):
             self.turn(deadline)
 

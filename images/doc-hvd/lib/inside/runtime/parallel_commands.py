@@ -16,8 +16,8 @@ MAX_OUTPUT_BYTES = 8 << 20
 
 class ParallelCommands:
     """Short commands that run at the same time; a member of the loop. `commands` maps names, such as hosts, to
-    commands. `outputs` maps each name to the stdout of its command, `codes` to the exit code if the command ended by
-    itself. Commands that still run after `limit_s` are killed, and their output so far is kept."""
+    commands. `outputs` maps each name to the stdout of its command. `codes` maps a name to the exit code if its command
+    ended by itself. Commands that still run after `limit_s` are killed, and their output so far is kept."""
 
     def __init__(self, loop: Loop, commands: Mapping[str, Sequence[str]], limit_s: float) -> None:
         self.outputs: dict[str, bytes] = dict.fromkeys(commands, b"")
@@ -97,10 +97,10 @@ class ParallelCommands:
 def run_parallel(
     loop: Loop, commands: Mapping[str, Sequence[str]], limit_s: float, obeyed: int = 0
 ) -> ParallelCommands:
-    """Run the commands until all have ended or `limit_s` is over, then kill those that still run, and return the
-    commands with their outputs and exit codes. `commands` maps names, such as hosts, to commands. The wait also ends
-    when a new stop request comes: `obeyed` is the number of requests that the caller has already acted on, of all that
-    this process has received."""
+    """Run commands at the same time until all have ended or `limit_s` is over. Kill those that still run, and return
+    all with their outputs and exit codes. `commands` maps names, such as hosts, to commands. A new stop request also
+    ends the wait. `obeyed` is the number of earlier stop requests to this process, on which the caller has already
+    acted."""
     queued = ParallelCommands(loop, commands, limit_s)
     loop.run_until(lambda: queued.is_done or loop.stop_requests > obeyed)
     queued.cancel()

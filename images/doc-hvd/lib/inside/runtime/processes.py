@@ -1,4 +1,4 @@
-"""Reads processes from /proc, among them all processes of a rank: those in the session of its command, and the
+"""Reads processes from /proc. It finds all processes of a rank: those in the session of its command, and the
 descendants of these."""
 
 from collections.abc import Iterator
@@ -34,8 +34,8 @@ def session_and_descendants(leader: int, proc: Path = PROC) -> list[Process]:
 
 
 def threads(pid: int, proc: Path = PROC) -> Iterator[Process]:
-    """Yield the threads of a process; nothing if the process is gone. `reaped_ticks` of each thread is that of the
-    whole process. `proc` is the folder /proc."""
+    """Yield the threads of a process; nothing if the process is gone. In each thread, `reaped_ticks` is the value of
+    the whole process. `proc` is the folder /proc."""
     return processes(proc / str(pid) / "task")
 
 
@@ -81,8 +81,8 @@ def command_line_of(pid: int, proc: Path = PROC) -> str:
 
 
 def catches_signal(pid: int, signal: int, proc: Path = PROC) -> bool:
-    """Return whether a process has a handler for the signal; False if that cannot be read. Without a handler, most
-    signals end the process. `signal` is the number, `proc` the folder /proc."""
+    """Return whether a process has a handler for a signal. Without a handler, most signals end the process. Return
+    False if the answer cannot be read. `signal` is the number of the signal, `proc` the folder /proc."""
     try:
         status = (proc / str(pid) / "status").read_text(encoding="utf-8", errors="replace")
     except OSError:

@@ -1,6 +1,7 @@
-"""The socket over which a rank wrapper sends its output to the agent of its host (the spawner's program there), if
-another program (torchrun, mpirun) started the wrapper. That program would mix the lines of its ranks. A rank has two
-connections (channels) to the socket, for stdout and stderr. A hang-up of a channel shows that the agent is gone."""
+"""The socket over which a rank wrapper sends its output to the agent of its host (the program of the spawner there). It
+is used if another program, such as torchrun or mpirun, started the rank wrapper, because that program would mix the
+lines of its ranks. A rank has two connections (channels) to the socket, for stdout and stderr. A hang-up of a channel
+shows that the agent is gone."""
 
 import json
 import os
@@ -33,8 +34,8 @@ class ChannelHeader(NamedTuple):
 
 
 def parse_header(data: bytes) -> tuple[ChannelHeader, bytes] | None:
-    """Return the header and the bytes after it. `data` is the first piece that was received on a channel. Return None
-    if it does not begin with a whole header."""
+    """Parse the header of a channel, and return it with the bytes that follow it. `data` is the first piece that was
+    received on the channel. Return None if it does not begin with a whole header."""
     line, _, rest = data.partition(b"\n")
     try:
         return ChannelHeader(**json.loads(line)), rest
@@ -59,8 +60,8 @@ def listen(path: Path) -> socket.socket:
 
 
 def connect(path: Path, header: ChannelHeader, wait_s: float = LISTEN_WAIT_S) -> socket.socket:
-    """Return a connection to the agent that listens at `path`; the header is sent. Raises OSError if the agent does not
-    listen within `wait_s`."""
+    """Connect to the agent that listens at `path`, send it the header, and return the connection. Raises OSError if the
+    agent does not listen within `wait_s`."""
     deadline = time.monotonic() + wait_s
     while True:
         channel = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -79,7 +80,7 @@ def connect(path: Path, header: ChannelHeader, wait_s: float = LISTEN_WAIT_S) ->
 
 def replace_output(env: Mapping[str, str], rank: int) -> None:
     """Replace stdout and stderr of this process by channels to the agent, if the environment (`env`) names the agent's
-    socket. Raises OSError if the agent cannot be reached."""
+    socket. Otherwise do nothing. Raises OSError if the agent cannot be reached."""
     name = env.get(variables.OUTPUT_SOCKET)
     if not name:
         return
@@ -90,8 +91,8 @@ def replace_output(env: Mapping[str, str], rank: int) -> None:
 
 
 class open_folder:  # noqa: N801  # used as a function
-    """A context manager that returns a short name for the socket at `path`, because the kernel takes at most 107 bytes.
-    The name is valid within the context."""
+    """A context manager that returns a short path for the Unix socket at `path`. It is needed because the kernel
+    accepts at most 107 bytes for the path of a socket. The short path is valid within the context."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -1,5 +1,5 @@
 """The registry of the ranks that run in this container. Each rank has a file in the container's own file system for as
-long as it runs. The file may stay if the rank wrapper is killed. This module also makes the folder into which a rank's
+long as it runs. If the rank wrapper is killed, the file may stay. This module also makes the folder into which a rank's
 Python processes write their stacks."""
 
 import json
@@ -13,9 +13,9 @@ from inside.runtime.atomic_json import write_json
 
 
 class RankEntry(NamedTuple):
-    """A running rank. `pid` is the process id of its command, `wrapper` that of its rank wrapper, which writes its log
-    and record (0 if the file does not name it). `host` is the host of this container. The field names are keys of the
-    file."""
+    """The registry's entry of a running rank. `pid` is the process id of the rank's command. `wrapper` is the process
+    id of its rank wrapper, which writes its log and record (0 if the file does not name it). `host` is the host of this
+    container. The field names are keys of the file."""
 
     rank: int
     pid: int
@@ -33,9 +33,9 @@ def register_rank(job: str, entry: RankEntry, run: Path = paths.RUN) -> None:
 
 
 def unregister_rank(job: str, rank: int, pid: int | None, run: Path = paths.RUN) -> None:
-    """Remove the registry file and the stacks folder of a rank that has ended. `pid` was the process id of its
-    command, None if the command did not start. If the registry file names another command, it belongs to a newer start
-    of the same rank, and nothing is removed. `run` is the folder /run/hvdocker."""
+    """Remove the registry file and the stacks folder of a rank that has ended. `pid` was the process id of its command,
+    None if the command did not start. If the registry file names another process id, the same rank was started again,
+    and nothing is removed. `run` is the folder /run/hvdocker."""
     path = paths.ranks_folder(job, run) / f"{rank}.json"
     with suppress(OSError, ValueError, KeyError, TypeError):
         if json.loads(path.read_text(encoding="utf-8"))["pid"] != pid:

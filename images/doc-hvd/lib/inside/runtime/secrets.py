@@ -1,5 +1,5 @@
-"""Reads and removes a job's secrets. They are files that the controller put into this container, in a folder of
-the job. They are removed when the job ends."""
+"""Reads and removes a job's secrets. Secrets are files that the controller puts into this container, in a folder of the
+job. They are removed when the job ends."""
 
 import shlex
 import shutil

@@ -1,4 +1,4 @@
-"""Delivers signals as bytes in a pipe, so that one poll can wait for signals, children and files."""
+"""Delivers signals as bytes in a pipe, so that a program can wait for signals, children and files in a single poll."""
 
 import os
 import signal
