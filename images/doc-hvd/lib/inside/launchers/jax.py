@@ -38,8 +38,8 @@ class Jax(SpawnedLauncher):
             "JAX_COORDINATOR_ADDRESS": f"{address}:{run.job.master_port}",
             "JAX_NUM_PROCESSES": size,
             "JAX_PROCESS_ID": str(rank),
-            # JAX reads only the address from variables of its own. It takes the numbers from those of a known
-            # launcher, if the first of these variables shows that it is present.
+            # JAX reads only the address from variables of its own. It takes the numbers from a known
+            # launcher, here Open MPI, if OMPI_MCA_orte_hnp_uri shows that this launcher is present.
             "OMPI_MCA_orte_hnp_uri": "hvdocker",
             "OMPI_COMM_WORLD_SIZE": size,
             "OMPI_COMM_WORLD_RANK": str(rank),

@@ -32,7 +32,7 @@ class Torch(SpawnedLauncher):
 
     def rank_env(self, identity: RankIdentity, job: Job, interface: str | None) -> dict[str, str]:
         return {
-            # By this, libraries recognize that the ranks were started for them.
+            # By this variable, libraries recognize that a launcher has started the ranks.
             "TORCHELASTIC_RUN_ID": job.name,
             **network_env(interface),
             **thread_env(identity),

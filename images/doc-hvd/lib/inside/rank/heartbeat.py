@@ -9,7 +9,7 @@ from hvdocker.protocol.rank_messages import RankWho, beat_mark
 from inside.rank.relay import Relay
 from inside.rank.usage import UsageMeter
 
-# The interval is a quarter of the job's hang time, within these bounds.
+# The interval is a quarter of the silence that counts as a hang, within these bounds.
 MIN_BEAT_S, MAX_BEAT_S = 0.5, 5.0
 
 

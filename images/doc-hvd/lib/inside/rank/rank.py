@@ -38,7 +38,7 @@ from inside.runtime.read_job import read_job
 from inside.runtime.secrets import SecretError, read_secrets, remove_secrets
 from inside.runtime.signals import SignalPipe
 
-# Written to the rank's log: it would not show otherwise why the rank ended.
+# Written to the rank's log, which would otherwise not show why the rank ended.
 LINK_LOST = "the link to the head is gone: this rank was ended"
 # Grace of processes that the rank started in other sessions, after its own end.
 CHILDREN_GRACE_S = 1.0

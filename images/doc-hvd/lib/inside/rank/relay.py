@@ -31,8 +31,9 @@ class Relay:
         self._pending = b""
         self._has_ended = False
         self._is_heard = True
-        # Whether the current line has a carriage return, and its last state if that was sent with one of ours.
+        # Whether the current line has a carriage return.
         self._is_overwritten = False
+        # The last state of the line, if the relay added a carriage return to it.
         self._state = b""
         self.is_between_lines = True
         self.read_bytes = 0

@@ -30,8 +30,8 @@ FLUSH_S = 2.0
 
 
 def main(arguments: Sequence[str], layout: Layout | None = None) -> int:
-    """Run `agent JOB`: serve the spawner until it asks for the end or is gone. Return 0, or 2 if the arguments are
-    wrong or job.json cannot be read."""
+    """Run `agent JOB`: serve the spawner until it asks the agent to end, or is gone. Return 0, or 2 if the arguments
+    are wrong or job.json cannot be read."""
     if len(arguments) != 1:
         print("usage: agent JOB", file=sys.stderr)
         return 2
@@ -46,8 +46,8 @@ def main(arguments: Sequence[str], layout: Layout | None = None) -> int:
 
 
 class Agent:
-    """Starts and ends processes of the job on this host, as the spawner commands over stdin. The lines of these
-    processes go to stdout and stderr, events (messages to the spawner) to stdout."""
+    """Starts and ends processes of the job on this host. The commands for this come from the spawner over stdin. The
+    lines of these processes go to stdout and stderr, events (messages to the spawner) to stdout."""
 
     def __init__(self, job: Job, layout: Layout, loop: Loop) -> None:
         self._job = job
@@ -68,9 +68,9 @@ class Agent:
         loop.add(self)
 
     def run(self) -> int:
-        """Serve the spawner until the agent is to end and all processes have ended; return 0. If the spawner is gone
-        and the job cannot restart, also remove the job's secrets from this host: no supervisor is left that would do
-        it."""
+        """Serve the spawner until the agent has to end and all processes have ended; return 0. If the spawner is gone
+        and the job cannot restart, remove the job's secrets from this host, because no supervisor is left to remove
+        them."""
         self._tell(ready_event())
         self._loop.run_until(self._is_done)
         if not self._was_asked and not self._job.resilience.goes_on:
@@ -115,9 +115,9 @@ class Agent:
         return not is_written or (self._socket is not None and not self._socket.is_quiet)
 
     def _is_late(self) -> bool:
-        """Return whether an agent that has to hurry has waited long enough for a slow reader of its last output. The
-        wait begins with the first call. It lasts FLUSH_S, and the grace in addition while ranks are connected to the
-        socket."""
+        """Return whether the agent may end although a slow reader has not read all of its output. That is the case if
+        the end is hurried and the agent has waited long enough for the reader. The wait begins with the first call and
+        lasts FLUSH_S. While ranks are connected to the socket, it lasts `grace_s` longer."""
         if not (self._is_ending and self._is_hurried):
             return False
         wait_s = FLUSH_S if self._socket is None or self._socket.is_quiet else FLUSH_S + self._job.grace_s
@@ -179,7 +179,7 @@ class Agent:
 
     def _end(self, is_hurried: bool = True) -> None:
         """End all processes, then the agent. With `is_hurried` the agent waits only a short time for a slow reader of
-        its output."""
+        its output; otherwise it waits without limit."""
         self._is_hurried = self._is_hurried or is_hurried
         if not self._is_ending:
             self._is_ending = True

@@ -17,9 +17,9 @@ DRAIN_S = 0.5
 
 
 class AgentChild:
-    """One process of the agent, as `wanted` describes it. `env` is its whole environment, `folder` its working folder.
-    Its lines go to the two outlets (for stdout and stderr), with a header if the process is a rank. Raises StartError
-    if it does not start."""
+    """One process of the agent. `wanted` says what to start, `env` is the whole environment of the process, `folder`
+    its working folder. The lines of the process go to the two outlets (for stdout and stderr), with a header if the
+    process is a rank. Raises StartError if it does not start."""
 
     def __init__(
         self,
@@ -56,12 +56,12 @@ class AgentChild:
         return None if wait_ms is None else time.monotonic() + wait_ms / 1000
 
     def tick(self) -> bool:
-        """Kill the process if its grace is over. Return whether it has ended and its output is read, so that `finish`
-        is to be called.
+        """Kill the process if its grace is over. Return whether the process has ended and its output is read; the
+        caller then has to call `finish`.
 
-        After the end of the process, another process may hold the pipes open. They are then read for DRAIN_S more; for
-        a rank, for its grace. The reason: if the outer process of a rank wrapper was killed, the inner one still has to
-        end the command."""
+        After the end of the process, another process may hold its pipes open. The pipes are then read for another
+        DRAIN_S, or, if the process is a rank wrapper, for its grace. Such a wrapper may have lost its outer process,
+        and the inner process still has to end the command."""
         if self._ended_at is None:
             self._child.tick()
             if not self._child.has_ended():
@@ -74,12 +74,13 @@ class AgentChild:
 
     @property
     def is_only_blocked(self) -> bool:
-        """Whether the process has ended, and its last output is not read because the reader of the agent's own output
-        is slow. A caller that has waited long enough may call `finish`; the rest of the output is lost then."""
+        """Whether the process has ended, but its last output cannot be passed on yet because the reader of the agent's
+        own output is slow. A caller that has waited long enough may call `finish`. The rest of the output is then
+        lost."""
         return self._ended_at is not None and any(inlet.is_paused for inlet in self._inlets)
 
     def finish(self) -> ChildExit:
-        """Reap the process, and kill what is left of its group; return how it ended."""
+        """Reap the process, kill what is left of its process group, and return how the process ended."""
         for inlet in self._inlets:
             inlet.close()
         for file in self._files:
@@ -90,8 +91,8 @@ class AgentChild:
 def lines_inlet(
     loop: Loop, fd: int, header: bytes, outlet: Outlet, on_end: Callable[[], object] = lambda: None
 ) -> Inlet:
-    """Return an inlet that passes the lines of the file descriptor `fd` to `outlet`, each with `header` before it.
-    `on_end` is called after the last line."""
+    """Return an inlet that reads the file descriptor `fd` and passes its lines to `outlet`, with `header` before each
+    line. `on_end` is called after the last line."""
     lines = LineCollector(header)
 
     def end() -> None:

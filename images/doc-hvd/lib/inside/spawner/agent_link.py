@@ -20,10 +20,10 @@ MAX_AGENT_LINE_BYTES = 2 * MAX_LINE_BYTES
 
 
 class AgentLink:
-    """The connection to the agent of one host. `command` starts the agent, on another host over ssh. The lines from the
-    agent go to `outlets` (for stdout and stderr), its events to `on_event`. `grace_s` is the grace of the job.
-    `is_closed` says that the connection has ended and its output is read, `was_asked` that `stop` was called. Raises
-    OSError if the command does not start."""
+    """The connection to the agent of one host. `command` starts the agent, over ssh if it is on another host. The lines
+    from the agent go to `outlets` (for stdout and stderr). `on_event` is called with each event (a message of the
+    agent). `grace_s` is the grace of the job. `is_closed` says that the connection has ended and its output is read,
+    `was_asked` that `stop` was called. Raises OSError if the command does not start."""
 
     def __init__(
         self,
@@ -64,8 +64,8 @@ class AgentLink:
         self._commands.put(encode_command(message))
 
     def stop(self, is_hurried: bool = False) -> None:
-        """Ask the agent to end its processes and itself. `tick` kills the connection if it is still there after the
-        grace. Without `is_hurried`, it is not killed while a slow reader keeps its output from being read."""
+        """Ask the agent to end its processes and itself. If the connection is still there after the grace, `tick` kills
+        it. Without `is_hurried`, `tick` does not kill the connection while output waits for a slow reader."""
         if not self.was_asked:
             self._kill_at = time.monotonic() + self._grace_s + EXTRA_GRACE_S
         if not self.was_asked or is_hurried > self._is_hurried:
@@ -96,8 +96,8 @@ class AgentLink:
             self._close()
 
     def _is_blocked(self) -> bool:
-        """Return whether output waits for a slow reader, and the connection may wait for this reader: it may not after
-        a hurried `stop`."""
+        """Return whether the connection has to stay because output waits for a slow reader. After a hurried `stop` this
+        is False, because output may then be lost."""
         return not self._is_hurried and any(inlet.is_paused for inlet in self._inlets)
 
     def _pass(self, stream: int, data: bytes) -> None:

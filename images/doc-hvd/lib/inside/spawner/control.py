@@ -29,24 +29,25 @@ def listen_command(name: str) -> Message:
 
 
 def end_ranks_command(most_nodes: int) -> Message:
-    """Return the command to end the ranks that were started for more than `most_nodes` hosts."""
+    """Return the command to end the ranks that were started when more than `most_nodes` hosts took part."""
     return {"command": "end-ranks", "nodes": most_nodes}
 
 
 def stop_command(is_hurried: bool = False) -> Message:
-    """Return the command to end all processes, and then the agent itself. With `is_hurried` the last output is given
-    up if nobody reads it."""
+    """Return the command to end all processes, and then the agent itself. With `is_hurried` the agent discards output
+    that nobody reads."""
     return {"command": "stop", "hurry": is_hurried}
 
 
 def ready_event() -> Message:
-    """Return the event that the agent has started."""
+    """Return the event that tells the spawner that the agent has started."""
     return {"event": "ready"}
 
 
 def ended_event(key: int, code: int, signal: int | None, had_ranks: bool = True) -> Message:
-    """Return the event that a process has ended: its exit code, and the signal that ended it, if one did. `had_ranks`
-    is False for a program that ran without having started a rank."""
+    """Return the event that tells the spawner that process number `key` has ended, with its exit code, and with the
+    signal that ended it (None: no signal). `had_ranks` is False for a program, such as torchrun, that ended without
+    having started a rank."""
     return {"event": "ended", "key": key, "code": code, "signal": signal, "had_ranks": had_ranks}
 
 
@@ -61,7 +62,7 @@ def encode_event(message: Mapping[str, Any]) -> bytes:  # Any: JSON
 
 
 def parse_command(line: bytes) -> Message | None:
-    """Return the command in a line; None if there is none."""
+    """Return the command that a line from the spawner contains; None if the line is no JSON object."""
     try:
         message = json.loads(line)
     except ValueError:
@@ -70,8 +71,8 @@ def parse_command(line: bytes) -> Message | None:
 
 
 def split_events(lines: bytes) -> tuple[bytes, list[Message]]:
-    """Split whole lines of an agent into the lines of ranks and programs, and the events. A line that looks like an
-    event but is none stays in the output."""
+    """Split whole lines from an agent into two results: the output lines of ranks and programs, and the events. A line
+    that begins like an event but cannot be parsed stays in the output."""
     if EVENT_START not in lines:
         return lines, []
     kept, events = [], []

@@ -1,5 +1,5 @@
-"""The spawner of an elastic job. It starts and ends programs as hosts join and leave the list that the supervisor
-writes."""
+"""The spawner of an elastic job. The supervisor writes the list of hosts. When hosts join or leave this list, the
+spawner starts or ends programs on them."""
 
 import time
 from collections.abc import Mapping
@@ -17,8 +17,9 @@ POLL_S = 0.5
 
 
 class ElasticSpawner(Spawner):
-    """Runs one program (torchrun) on each host that takes part. If a host is lost, the ranks that were started together
-    with its ranks are ended. The programs on the other hosts then start their ranks again, without the lost host."""
+    """Runs one program (torchrun) on each host that takes part. If a host is lost, the ranks on the other hosts that
+    were started together with ranks of this host are ended. The programs on the other hosts then start their ranks
+    again, without the lost host."""
 
     def __init__(self, launcher: SpawnedLauncher, run: LauncherRun, loop: Loop) -> None:
         super().__init__(launcher, run, loop)
@@ -56,8 +57,8 @@ class ElasticSpawner(Spawner):
         return self._hosts.code or 0
 
     def _follow(self, now: float) -> None:
-        """Start and end programs as the list of hosts says. A host whose connection is being ended is used again only
-        when that connection is closed."""
+        """Start and end programs according to the list of hosts. While the connection to a host is being closed, no
+        program is started on that host."""
         closing = {name for name, link in self._links.items() if link.was_asked}
         listed = [host for host in self._listed if host.name not in closing]
         started, ended = self._hosts.change(listed, file_version(self._run.layout.discovered), now)
@@ -91,8 +92,8 @@ class ElasticSpawner(Spawner):
         self._hosts.close(host)
 
     def _end_old_ranks(self) -> None:
-        """End the ranks that were started when more hosts took part than now. They would wait for the lost hosts until
-        their own timeout, which may be half an hour."""
+        """End the ranks that were started when more hosts took part than now. Otherwise these ranks would wait for the
+        lost hosts until their own timeout, which may be half an hour."""
         hosts = self._hosts.running
         for host in hosts:
             if link := self._links.get(host):
@@ -110,8 +111,8 @@ def file_version(path: Path) -> int:
 
 def read_discovered(path: Path, names: Mapping[str, str]) -> tuple[JobHost, ...]:
     """Return the hosts in the file that the supervisor writes, one ADDRESS:SLOTS a line; empty if the file cannot be
-    read. `names` maps addresses to the names of hosts. A host with another address gets the address as its name, which
-    ssh knows too."""
+    read. `names` maps addresses to the names of hosts. A host whose address is not in `names` gets its address as its
+    name, because ssh accepts the address too."""
     try:
         lines = path.read_text(encoding="utf-8").split()
         pairs = [line.rpartition(":")[::2] for line in lines]

@@ -12,8 +12,9 @@ RETRY_S = 15.0
 
 
 class ElasticHosts:
-    """The hosts of an elastic job. `job` has the bounds. `timeout_s` is how long the job waits for hosts. `code` is the
-    exit code once the job is over (`is_over`). Times are those of one clock, in seconds."""
+    """The hosts of an elastic job. `job` has the smallest and largest number of slots. `timeout_s` is how long the job
+    waits for hosts. `code` is the exit code once the job is over (`is_over`). All times are in seconds, from the same
+    clock."""
 
     def __init__(self, job: Job, timeout_s: float) -> None:
         self.code: int | None = None
@@ -42,8 +43,9 @@ class ElasticHosts:
         return self._running - self._ending
 
     def change(self, listed: Sequence[JobHost], version: int, now: float) -> tuple[list[JobHost], list[str]]:
-        """Return the hosts on which the program is to be started now, and those on which it is to be ended. `listed`
-        are the hosts that can take part. `version` is another number whenever the list has changed."""
+        """Return two lists: the hosts on which the program has to be started now, and the names of those on which it
+        has to be ended. `listed` are the hosts that can take part. `version` is a number that changes whenever the list
+        of hosts changes."""
         self._version = version
         if self.is_over or self._is_failed(listed, now):
             return [], []
@@ -61,9 +63,10 @@ class ElasticHosts:
         return started, ended
 
     def end(self, host: str, code: int, now: float, had_ranks: bool = True) -> None:
-        """Note that the program on `host` has ended. The job has succeeded when a program has succeeded and no other
-        runs or has failed. A host that joined when the others were about to succeed finds nobody to meet: its program
-        fails without ever having had ranks (`had_ranks`), and that does not count."""
+        """Note that the program on `host` has ended with exit code `code`. The job has succeeded when a program has
+        succeeded and no other program runs or has failed. `had_ranks` is False if the program never had ranks. Such a
+        failure does not count if the job succeeds: the host joined when the programs on the other hosts were about to
+        end, so its program found no peers."""
         if host in self._ending:
             return
         if code:
@@ -79,16 +82,16 @@ class ElasticHosts:
         self._end_if_all_have()
 
     def close(self, host: str) -> None:
-        """Note that the connection to `host`, which was to be ended, is closed. It may have been the last one of a job
-        that has succeeded meanwhile."""
+        """Note that the connection to `host` is closed, because the program there was to be ended. If the programs on
+        other hosts have succeeded meanwhile, this may end the job."""
         self._running.discard(host)
         self._ending.discard(host)
         self._too_late.discard(host)
         self._end_if_all_have()
 
     def lose(self, host: str, now: float) -> bool:
-        """Note that the connection to `host` broke; return whether its program ran. Without the head the job has
-        failed."""
+        """Note that the connection to `host` broke; return whether its program was running. If the host is the head,
+        the job has failed."""
         was_running, was_over = host in self._running, self.is_over
         self._failed.pop(host, None)
         self.close(host)
@@ -98,15 +101,16 @@ class ElasticHosts:
         return was_running
 
     def due(self) -> float | None:
-        """Return when `change` is to be called at the latest, because a failure or a wait is decided then."""
+        """Return the time at which `change` has to be called at the latest: it then decides whether a failure, or a
+        wait for hosts, ends the job. None if there is neither."""
         times = [when + LOSS_DELAY_S for _code, when in self._failed.values()]
         times += [self._short_since + self._timeout_s] if self._short_since is not None else []
         return None if self.is_over else min(times, default=None)
 
     def _is_failed(self, listed: Sequence[JobHost], now: float) -> bool:
-        """Return whether the job is over. It is over, with `code` set, if a program failed at least LOSS_DELAY_S ago on
-        a host that is still listed. A failure on a host that has left the list does not count: that host is to be ended
-        as any host that left."""
+        """Return whether the job is over. If a program failed at least LOSS_DELAY_S ago on a host that is still listed,
+        set `code`: the job is over. A failure on a host that has left the list does not count: such a host is treated
+        like any other that left."""
         names = {host.name for host in listed}
         for host, (code, when) in tuple(self._failed.items()):
             if host not in names:

@@ -1,4 +1,4 @@
-"""Makes whole lines of a stream of bytes, so that several streams can be merged without cutting lines. Pure."""
+"""Splits a stream of bytes into whole lines, so that several streams can be merged without cutting lines. Pure."""
 
 import re
 
@@ -9,8 +9,7 @@ MAX_LINE_BYTES = 1 << 20
 
 class LineCollector:
     """Collects the lines of one stream, and puts `header` before each. A carriage return ends a line too, because it
-    ends a state of a progress bar. If more than `most` bytes arrive without a line end, they become a line of their
-    own."""
+    ends a state of a progress bar. If more than `most` bytes arrive without a line end, they are made a line."""
 
     def __init__(self, header: bytes = b"", most: int = MAX_LINE_BYTES) -> None:
         self._header = header
@@ -19,7 +18,8 @@ class LineCollector:
         self._held_bytes = 0
 
     def feed(self, data: bytes) -> bytes:
-        """Take the next piece of the stream. Return the lines that are complete now, each behind the header."""
+        """Process the next piece of the stream. Return the lines that are complete now, each with the header before
+        it."""
         end = max(data.rfind(b"\n"), data.rfind(b"\r")) + 1
         whole = b""
         if end:
@@ -31,7 +31,8 @@ class LineCollector:
         return whole + self.close() if self._held_bytes > self._most else whole
 
     def close(self) -> bytes:
-        """Take the end of the stream; return the unfinished line with its header and a newline, or nothing."""
+        """Process the end of the stream. Return the unfinished line with its header and a newline; empty if there is
+        none."""
         rest = b"".join(self._held)
         self._held, self._held_bytes = [], 0
         return self._header + rest + b"\n" if rest else b""

@@ -13,9 +13,10 @@ UNKILLABLE_WAIT_S = 5.0
 
 
 class Orphans:
-    """Ends orphans: children that this process did not start, but got as their subreaper. Each gets SIGTERM when it is
-    first seen, and SIGKILL `grace_s` after the first call of `tick`. To be used when this process has no child of its
-    own any more. `are_gone` says that no orphan is left, or that the rest cannot be killed."""
+    """Ends orphans: processes that became children of this process, their subreaper, when their own parents ended. Each
+    orphan gets SIGTERM when it is first seen, and SIGKILL `grace_s` after the first call of `tick`. Use this only when
+    this process has no other children, because they would be ended too. `are_gone` says that no orphan is left, or that
+    the remaining ones cannot be killed."""
 
     def __init__(self, grace_s: float) -> None:
         self.are_gone = False
@@ -27,7 +28,7 @@ class Orphans:
         return time.monotonic() + POLL_S if self._since is not None and not self.are_gone else None
 
     def tick(self) -> None:
-        """Look for orphans, and send them the signal that is due."""
+        """Look for orphans, and send SIGTERM or SIGKILL to them, depending on the time."""
         now = time.monotonic()
         self._since = self._since or now
         late_s = now - self._since - self._grace_s

@@ -14,8 +14,8 @@ from inside.spawner.streams import Inlet, Outlet
 
 
 class RankSocket:
-    """Accepts the connections of rank wrappers (channels) at `path`, and passes their lines to the outlets (for stdout
-    and stderr), with headers. Raises OSError if it cannot listen there."""
+    """Accepts the connections of rank wrappers (channels) on a socket at `path`, and passes their lines to the outlets
+    (for stdout and stderr), with headers. Raises OSError if it cannot listen at `path`."""
 
     def __init__(self, loop: Loop, path: Path, outlets: tuple[Outlet, Outlet]) -> None:
         self._loop = loop
@@ -35,15 +35,15 @@ class RankSocket:
         return not any(channel.is_open for channel in self._channels.values())
 
     def end_ranks(self, most_nodes: int) -> None:
-        """Send SIGTERM to the rank wrappers that were started when more than `most_nodes` hosts took part (-1: to
-        all)."""
+        """Send SIGTERM to the rank wrappers that were started when more than `most_nodes` hosts took part. With -1 all
+        rank wrappers get it."""
         wrappers = {channel.header.pid for channel in self._channels.values() if channel.is_over(most_nodes)}
         for pid in wrappers:
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGTERM)
 
     def close(self) -> None:
-        """Close the socket and all channels, so that ranks that still run notice that the agent is gone."""
+        """Close the socket and all channels. Ranks that still run notice by this that the agent is gone."""
         self._loop.unwatch(self._listener.fileno())
         self._listener.close()
         for channel in self._channels.values():
@@ -62,7 +62,8 @@ class RankSocket:
 
 
 class RankChannel:
-    """One channel: the stdout or stderr of a rank. `header` says which."""
+    """One channel: a connection with the stdout or the stderr of one rank. `header` says which rank and stream. Its
+    `pid` is 0 until the header has arrived."""
 
     def __init__(self, loop: Loop, connection: socket.socket, outlets: tuple[Outlet, Outlet]) -> None:
         self.is_open = True
@@ -75,7 +76,8 @@ class RankChannel:
         loop.watch(connection.fileno(), self._begin)
 
     def is_over(self, most_nodes: int) -> bool:
-        """Return whether this channel is open and its rank was started when more than `most_nodes` hosts took part."""
+        """Return whether this channel is open and its rank was started when more than `most_nodes` hosts took part.
+        Such a rank has to end."""
         return self.is_open and self.header.pid > 0 and self.header.nodes > most_nodes
 
     def close(self) -> None:
@@ -86,8 +88,8 @@ class RankChannel:
             self._end()
 
     def _begin(self) -> None:
-        """Read the channel's header, which says the rank and the stream, and pass on the lines that follow. One read is
-        enough: the rank wrapper sends the header in one short write, which a Unix socket does not split."""
+        """Read the channel's header, which names the rank and the stream, and pass on the lines that follow. One read
+        gets the whole header: the rank wrapper sends it in one short write, which a Unix socket does not split."""
         try:
             found = parse_header(self._connection.recv(MAX_HEADER_BYTES))
         except BlockingIOError:

@@ -22,8 +22,8 @@ class FirstFailure:
 
 class Schedule:
     """Gives the slots of `hosts` to `count` processes, which are numbered from 0: the first slots to the first
-    processes. If there are fewer slots than processes, the rest wait until a slot is free. With `ends_all` the first
-    failure ends all others. `first` is the first failure, None if there is none."""
+    processes. If there are more processes than slots, the remaining processes wait until a slot is free. With
+    `ends_all` the first failure ends all other processes. `first` is the first failure, None if there is none."""
 
     def __init__(self, hosts: Sequence[JobHost], count: int, ends_all: bool = True) -> None:
         self.first: FirstFailure | None = None
@@ -43,7 +43,7 @@ class Schedule:
 
     @property
     def is_over(self) -> bool:
-        """Whether no process runs, and none is started any more."""
+        """Whether no process runs, and no further process will start."""
         return not self._running and (self.must_end or not self._waiting or not self._free)
 
     def take(self) -> list[tuple[int, Slot]]:
@@ -64,9 +64,9 @@ class Schedule:
         self._note(key, code, slot.host)
 
     def lose(self, host: str) -> list[int]:
-        """Note that a host is gone, with its slots; return the numbers of the processes that ran on it, which have
-        failed. If none ran there, the loss is a failure in two cases: the processes need all hosts (`ends_all`), or
-        some wait and no host is left for them."""
+        """Note that a host is gone, with its slots. Return the numbers of the processes that ran on it; they have
+        failed. A host on which no process ran can also make the job fail, in two cases: the processes need all hosts
+        (`ends_all`), or processes wait and no host is left for them."""
         lost = [key for key, slot in self._running.items() if slot.host == host]
         self._free = deque(slot for slot in self._free if slot.host != host)
         for key in lost:
@@ -84,5 +84,5 @@ class Schedule:
 
 
 def all_slots(hosts: Sequence[JobHost]) -> list[Slot]:
-    """Return all slots of the hosts, in the order of ranks."""
+    """Return all slots of the hosts in the order of ranks: first all slots of the first host, and so on."""
     return [Slot(host.name, node, local, host.slots) for node, host in enumerate(hosts) for local in range(host.slots)]

@@ -84,8 +84,8 @@ class Spawner:
         return min((planned for planned in times if planned is not None), default=None)
 
     def tick(self) -> None:
-        """Stop if a stop was requested. Handle connections that have closed. When all processes have ended or are to be
-        ended, stop the agents, and then end orphans."""
+        """Stop the run if a stop was requested. Handle connections that have closed. When all processes have ended or
+        have to end, stop the agents, and then end orphans."""
         if self._loop.stop_requests:
             self._stop()
         for host, link in tuple(self._links.items()):
@@ -107,7 +107,7 @@ class Spawner:
 
     @property
     def _is_ending(self) -> bool:
-        """Whether all processes have ended or are to be ended now."""
+        """Whether all processes have ended or have to end now."""
         raise NotImplementedError
 
     @property
@@ -115,7 +115,7 @@ class Spawner:
         raise NotImplementedError
 
     def _hear(self, host: str, event: Message) -> None:
-        """Handle an event of the agent on `host`."""
+        """Handle an event (a message) of the agent on `host`."""
         raise NotImplementedError
 
     def _lose(self, host: str) -> None:
@@ -134,7 +134,8 @@ class Spawner:
         return is_late or all(outlet.is_empty for outlet in self._outlets)
 
     def _connect(self, host: JobHost) -> bool:
-        """Start the agent on `host` and keep the connection; return False if the command for that did not start."""
+        """Start the agent on `host` and keep the connection to it. Return False if the command that starts the agent
+        cannot be executed."""
         layout, job = self._run.layout, self._run.job
         words = [str(layout.bin / "agent"), job.name]
         # With `exec` no shell stays beside the agent.
@@ -163,7 +164,7 @@ class Spawner:
 
 
 class FixedSpawner(Spawner):
-    """Runs the processes of a job whose hosts do not change."""
+    """Runs the processes of a job that is not elastic: its hosts stay the same during the run."""
 
     def __init__(self, launcher: SpawnedLauncher, run: LauncherRun, loop: Loop) -> None:
         super().__init__(launcher, run, loop)
@@ -189,9 +190,9 @@ class FixedSpawner(Spawner):
             self._start(slot.host, self._launcher.process(self._run, key, slot))
 
     def _hear(self, host: str, event: Message) -> None:
-        """Handle an event of the agent on `host`. If a signal ended a rank, print a line that names it for the
-        supervisor: the rank could perhaps not report its own end. Ranks that end after a failure that ends all are not
-        named, because the agents end them."""
+        """Handle an event (a message) of the agent on `host`. If a signal ended a rank, print a line that names this
+        rank to the supervisor, because the rank perhaps could not report its own end. After a failure that ends the
+        whole run no rank is named, because then the agents end the ranks."""
         if event.get("event") != "ended":
             return
         key, code = int(event["key"]), int(event["code"])

@@ -13,8 +13,8 @@ MAX_PENDING_BYTES = 1 << 20
 
 
 class Outlet:
-    """Writes to the file descriptor `fd` as fast as its reader reads, and keeps the rest meanwhile. If the reader is
-    gone, `is_lost` is True, later data is discarded, and `on_lost` is called once."""
+    """Writes to the file descriptor `fd` as fast as its reader reads, and keeps what is not written yet. If the reader
+    is gone, `is_lost` is True, later data is discarded, and `on_lost` is called once."""
 
     def __init__(self, loop: Loop, fd: int, on_lost: Callable[[], object] = lambda: None) -> None:
         self.is_lost = False
@@ -35,7 +35,7 @@ class Outlet:
         return not self._pending
 
     def put(self, data: bytes) -> None:
-        """Write `data` after the data that the reader has not taken yet."""
+        """Write `data`, after all data that is still waiting to be written."""
         if self.is_lost or not data:
             return
         was_empty = not self._pending
@@ -44,7 +44,8 @@ class Outlet:
             self._write()
 
     def pause(self, inlet: "Inlet") -> None:
-        """Resume `inlet`, which has paused, when there is room."""
+        """Remember that `inlet` has stopped reading because this outlet is full. The inlet is resumed when there is
+        room."""
         self._paused.append(inlet)
 
     def close(self) -> None:
@@ -52,7 +53,8 @@ class Outlet:
         self._loop.unwatch(self._fd)
 
     def _write(self) -> None:
-        """Write as much as the reader takes. Without pending data, this is called only if the reader is gone."""
+        """Write as much as the reader takes now. If no data waits, this call means that the reader is gone, because the
+        loop then reports only errors and hang-ups."""
         try:
             written = os.write(self._fd, self._pending) if self._pending else -1
         except BlockingIOError:
@@ -82,8 +84,8 @@ class Outlet:
 
 class Inlet:
     """Reads the file descriptor `fd` and passes the data to `take`, which writes it to `outlet` in some form. While the
-    outlet is full, nothing is read. `on_end` is called at the end of the stream, or by `close`. `is_open` says that
-    neither has happened, `is_paused` that the inlet waits for the outlet. The caller closes the file descriptor."""
+    outlet is full, nothing is read. `on_end` is called once, at the end of the stream or by `close`. `is_open` is True
+    until then. `is_paused` says that the inlet waits for room in the outlet. The caller closes the file descriptor."""
 
     def __init__(
         self,
@@ -104,13 +106,13 @@ class Inlet:
         loop.watch(fd, self._read)
 
     def resume(self) -> None:
-        """Read again, because the outlet has room."""
+        """Continue to read after a pause, because the outlet has room again."""
         self.is_paused = False
         if self.is_open:
             self._loop.watch(self._fd, self._read)
 
     def close(self) -> None:
-        """Read no more, and call `on_end`, unless that has happened already."""
+        """Stop reading and call `on_end`. Do nothing if the inlet is already closed."""
         if self.is_open:
             self.is_open = False
             self._loop.unwatch(self._fd)

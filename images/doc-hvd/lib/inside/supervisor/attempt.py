@@ -39,8 +39,8 @@ NO_PROGRAM = "this image has no {}: {}"
 
 @dataclass(frozen=True)
 class AttemptContext:
-    """The objects that all runs of a job's `launcher` share. `rule_matcher` applies the job's log rules.
-    `lacks_hosts` returns whether an elastic job has too few slots and is waiting for hosts."""
+    """The objects that all runs of the job's launcher share. `rule_matcher` applies the job's log rules. `lacks_hosts`
+    returns whether an elastic job has too few slots and is waiting for hosts."""
 
     job: Job
     layout: Layout
@@ -72,9 +72,9 @@ class Outcome:
 
 
 class Attempt:
-    """One run of the launcher. `may_go_on` returns whether the job may be restarted if this run hangs.
-    `leads_nowhere` is called with the exit mark of each rank (the message that reports its end), and returns whether to
-    end the run because of this exit."""
+    """One run of the launcher. `may_go_on` is called if the run hangs, and returns whether the job may be restarted
+    then. `leads_nowhere` is called with the exit mark of each rank (the message that reports its end), and returns
+    whether to end the run because of this exit."""
 
     def __init__(
         self, context: AttemptContext, may_go_on: Callable[[], bool], leads_nowhere: Callable[[Mark], bool]
@@ -151,8 +151,8 @@ class Attempt:
         record.change()
 
     def _hear(self, rank: int, line: str) -> None:
-        """Handle a line that a rank wrote: pass it to the hang watch, note if it shows that the rank raised an
-        exception or fails because of another rank, and apply the log rules to it."""
+        """Handle a line that a rank wrote. Pass it to the hang watch. Note if it shows that the rank raised an
+        exception, or that the rank fails because of another rank. Apply the log rules to it."""
         record, judge = self._context.record, self._context.rule_matcher
         now = time.monotonic()
         self._watch.idle_timer.note_line(rank, line, now)
@@ -168,8 +168,8 @@ class Attempt:
             record.change()
 
     def _on_line(self, line: str) -> None:
-        """Handle a line of the launcher's own output. If the launcher names a rank that failed, or one that failed
-        because of another, that is noted. Other lines are ignored."""
+        """Handle a line of the launcher's own output. If the launcher names a rank that failed, or a rank that failed
+        because of another, note that. Ignore other lines."""
         if (follower := self._failure_reader.consequence(line)) is not None:
             self._context.record.rank_states.note_consequence(follower)
             self._note_first_failure()
@@ -177,7 +177,7 @@ class Attempt:
             self._miss(*found)
 
     def _miss(self, rank: int, code: int) -> None:
-        """Note that the launcher named this rank as failed, with this exit code. Update the first failure in the
+        """Note that the launcher named this rank as failed, with exit code `code`. Update the first failure in the
         record, unless the supervisor itself is ending the run."""
         self._context.record.rank_states.note_failed(rank, code)
         self._note_first_failure()
@@ -190,8 +190,8 @@ class Attempt:
 
     def _hangs(self, hang: Hang) -> None:
         """React to a hang as the job's `--on-hang` says: wait, end the run of the launcher so that the job is
-        restarted, or end the job. If no restart is left, `restart` ends the job too. Called after the stacks were
-        collected."""
+        restarted, or end the job. If no restart is left, the value `restart` ends the job too. Called after the stacks
+        were collected."""
         then = self._context.job.resilience.on_hang
         if then == "restart" and not self._may_go_on():
             then = "kill"
@@ -207,9 +207,9 @@ class Attempt:
 
 
 def program_path(launcher: Launcher, job: Job, search: str | None) -> Path:
-    """Return the path of the program that the launcher needs for this job in the image, or that of Python if it needs
-    none. `search` is the PATH to search (None: that of this process). Raises StartError (127) if the image has no such
-    program."""
+    """Return the path of the program in the image that the launcher needs for this job, or the path of Python if the
+    launcher needs no program. `search` is the PATH to search (None: the PATH of this process). Raises StartError with
+    code 127 if the image has no such program."""
     name = launcher.needed_program(job)
     found = shutil.which(name or PYTHON, path=search)
     if found is None:

@@ -1,6 +1,6 @@
 """The list of hosts that an elastic job may use. It is made from the hosts in job.json, or from those in hosts.json
-once `up` has written that file. Hosts that were dropped (`Discovery.drop`) and hosts whose worker does not respond are
-left out. The launcher reads the list, or runs `bin/discover`, which prints it."""
+once `up` has written that file. Two kinds of hosts are left out: hosts that were dropped (`Discovery.drop`), and hosts
+whose worker does not respond. Some launchers read the list as a file; others run `bin/discover`, which prints it."""
 
 import os
 import time
@@ -74,8 +74,8 @@ class Discovery:
         return [job_host.name for job_host in self._job_hosts if job_host.name != self._job.host]
 
     def drop(self, host: str) -> None:
-        """Leave a host out for the rest of the job, because a log rule matched or its ranks keep failing. Its login is
-        closed."""
+        """Leave a host out for the rest of the job, because a log rule matched or its ranks keep failing. The login to
+        the host is closed."""
         self._dropped.add(host)
         self._keep_sessions()
         self._changed()
@@ -84,8 +84,8 @@ class Discovery:
         return self._due
 
     def tick(self) -> None:
-        """Read hosts.json if `up` has changed it, and write the list again if it is no longer right. Do
-        nothing if the last call was less than POLL_S ago."""
+        """Read hosts.json if `up` has changed it. Write the list of hosts again if hosts have joined or left since it
+        was written. Do nothing if the last call was less than POLL_S ago."""
         if time.monotonic() < self._due:
             return
         self._due = time.monotonic() + POLL_S
@@ -97,7 +97,7 @@ class Discovery:
             self._changed()
 
     def close(self) -> None:
-        """End the logins and leave the loop, because the job is over. `left` is not called because of this."""
+        """End the logins and leave the loop, because the job is over. `left` is not called for these hosts."""
         self._is_closed = True
         self._loop.remove(self)
         self._sessions.close()
@@ -157,7 +157,7 @@ class Discovery:
 
 
 class HostsFile:
-    """The hosts.json (at `path`) that `up` writes for a running elastic job. It is read again only after it has
+    """The file hosts.json (at `path`), which `up` writes for a running elastic job. It is read again only after it has
     changed."""
 
     def __init__(self, path: Path) -> None:
@@ -166,8 +166,8 @@ class HostsFile:
         self._is_troubled = False
 
     def read_if_new(self) -> tuple[JobHost, ...] | None:
-        """Return the hosts in the file. None if the file is unchanged since the last call, missing or malformed; a
-        malformed file is reported to the user."""
+        """Return the hosts in the file. Return None if the file is missing, unchanged since the last call, unreadable
+        or malformed. The last two are reported to the user."""
         try:
             stat = self._path.stat()
             look = (stat.st_ino, stat.st_ctime_ns, stat.st_size)

@@ -1,6 +1,6 @@
 """Drops a host from an elastic job if its ranks fail three times in a row, each time within a minute of their start.
-The head cannot be dropped, so there the run of the launcher is ended. The launcher itself would use such a host again
-and again, without limit and without a message."""
+The launcher itself would use such a host again and again, without limit and without a message. The head cannot be
+dropped. If its ranks fail in this way, the run of the launcher is ended."""
 
 from collections.abc import Callable
 
@@ -31,14 +31,15 @@ class FailingHosts:
         self._counts.clear()
 
     def reset(self, host: str) -> None:
-        """Reset the failure count of a host, because a rank ran long enough there, or because the host left
-        the job: it may come back repaired, or as another machine."""
+        """Reset the failure count of a host. Called when a rank ran long enough there, or when the host left the job:
+        it may come back repaired, or as another machine."""
         self._counts.pop(host, None)
 
     def note_exit(self, mark: Mark, is_own: bool) -> bool:
-        """Note the end of a rank, reported by `mark`, its message to the supervisor. `is_own`: the rank was the first
-        that failed, and did not fail because of another rank or because it was asked to end. Return True if the head
-        has failed too often, so that the run of the launcher has to be ended; otherwise False."""
+        """Note the end of a rank, which `mark` (its message to the supervisor) reports. `is_own` says that the rank was
+        the first that failed, and that it failed neither because of another rank nor because it was asked to end.
+        Return True if ranks on the head have failed too often, so that the run of the launcher has to be ended;
+        otherwise False."""
         host = str(mark.get("host"))
         if (mark.get("seconds") or 0) >= QUICK_FAILURE_S:
             self.reset(host)
@@ -49,8 +50,9 @@ class FailingHosts:
         return False
 
     def _strike(self, host: str, how: str) -> bool:
-        """Drop a host that failed too often, and tell the user. The head is only added to `dropped`, because a job
-        cannot run without it: return True for the head, else False. `how`: how the last rank on the host ended."""
+        """Drop a host on which ranks failed too often, and tell the user. Return False for such a host. The head is
+        only added to `dropped`, because a job cannot run without it; return True for the head. `how` says how the last
+        rank on the host ended."""
         times, is_head = self._counts.pop(host), host == self._head
         self.dropped[host] = DroppedHost(host, times, how, "end" if is_head else "drop")
         again = FAILED_REPEATEDLY.format(times, how)

@@ -30,9 +30,9 @@ def responding_hosts(loop: Loop, layout: Layout, hosts: Sequence[str]) -> set[st
 def wait_for_old_ranks(
     loop: Loop, layout: Layout, job: str, head: str, hosts: Sequence[str], wait_s: float
 ) -> set[str]:
-    """Wait up to `wait_s` for the ranks of the last run of the launcher to end, on `head` (the host of
-    this process) and on `hosts`. This is done before the launcher is started again. `job` is the job's name; `layout`
-    says where hvdocker's programs are. Return those of `hosts` that respond, also if ranks still run there. A stop
+    """Wait up to `wait_s` for the ranks of the last run of the launcher to end, on `head` (the host of this process)
+    and on `hosts`. This is done before the launcher is started again. `job` is the job's name; `layout` says where
+    hvdocker's programs are. Return those of `hosts` that respond, including hosts on which ranks still run. A stop
     request ends the wait; hosts that have not answered by then are left out."""
     words = check_gone_words(layout, job, wait_s)
     commands = {host: layout.ssh(host, shlex.join(words)) for host in hosts}
@@ -42,11 +42,12 @@ def wait_for_old_ranks(
 
 
 def hosts_with_leftover_ranks(loop: Loop, layout: Layout, job: str, hosts: Sequence[str], wait_s: float) -> list[str]:
-    """Wait up to `wait_s` until the ranks of an ended job have ended; return those of `hosts` on which ranks still
-    run. Hosts that do not respond are not returned. `layout` says where hvdocker's programs are. The launcher
-    may end a rank on another host only by closing its connection, without a wait for the rank to end.
-    The first stop request does not interrupt the wait, because it may be the request that ended the job; the second
-    stop request does."""
+    """Wait up to `wait_s` until the ranks of an ended job have ended. Return those of `hosts` on which ranks still run;
+    hosts that do not respond are left out. `layout` says where hvdocker's programs are.
+
+    Ranks may outlive the launcher: it may end a rank on another host only by closing the connection, without waiting
+    for the rank. The first stop request does not interrupt the wait here, because it may be the request that ended the
+    job. The second stop request does."""
     line = shlex.join(check_gone_words(layout, job, wait_s))
     commands = {host: layout.ssh(host, line) for host in hosts}
     parallel = run_parallel(loop, commands, wait_s + PROBE_S, obeyed=1)
@@ -56,11 +57,11 @@ def hosts_with_leftover_ranks(loop: Loop, layout: Layout, job: str, hosts: Seque
 def read_rank_end(
     loop: Loop, layout: Layout, job: str, where: tuple[int, str], is_here: bool, wait_s: float
 ) -> dict[str, Any]:
-    """Wait up to `wait_s` until the job's ranks on one host have ended, and return how one of them ended. `layout` says
-    where files and programs are. `where`: the rank and its host. `is_here`: that host is the head, where this process
-    runs, so no ssh is needed. The result is the content of rank-N.json, which the rank wrapper writes on its host, and
-    the end of the rank's log with the key `said`. The result is empty if rank-N.json cannot be read. Values are `Any`
-    because they come from parsed JSON."""
+    """Wait up to `wait_s` until the job's ranks on one host have ended, and return how one of these ranks ended.
+    `layout` says where files and programs are. `where` is the number of this rank and its host. `is_here` says that the
+    host is the head, where this process runs, so no ssh is needed. The result is the content of rank-N.json, which the
+    rank wrapper writes on its host. The key `said` is added, with the end of the rank's log. The result is empty if
+    rank-N.json cannot be read. Values are `Any` because they come from parsed JSON."""
     rank, host = where
     record = paths.rank_record(job, rank, layout.run)
     words = [
@@ -80,5 +81,6 @@ def read_rank_end(
 
 
 def check_gone_words(layout: Layout, job: str, wait_s: float) -> list[str]:
-    """Return the command `check gone`, which waits in a container until the job's ranks there have ended."""
+    """Return the command line of `check gone`. This check waits in a container until the job's ranks there have ended,
+    for at most `wait_s`."""
     return [str(layout.bin / "check"), "gone", job, f"{wait_s:g}"]

@@ -87,9 +87,9 @@ class LauncherOutput:
         return min((planned for planned in times if planned is not None), default=None)
 
     def tick(self) -> None:
-        """Write the states of progress bars whose time has come. Forward stop requests to the launcher: the first ends
-        it with SIGTERM and kills it after a grace, the second kills it at once. When the launcher has ended, stop
-        requests are ignored."""
+        """Write the states of progress bars that are due. Forward stop requests to the launcher: the first ends it with
+        SIGTERM and kills it after a grace, the second kills it at once. When the launcher has ended, stop requests are
+        ignored."""
         for writer in self._writers.values():
             writer.tick()
         if self._child.has_ended():
@@ -121,7 +121,7 @@ class LauncherOutput:
 
 
 def forward(writer: StateWriter, lines: LineSplitter, data: bytes) -> None:
-    """Pass a piece of output on: to `writer`, which writes it to the container's log, and to `lines`, which splits it
-    into lines."""
+    """Pass a piece of output to `writer`, which writes it to the container's log, and to `lines`, which splits it into
+    lines."""
     lines.feed(data)
     writer.write(data)

@@ -10,8 +10,9 @@ MAX_LINE_BYTES = 1 << 15
 
 
 class LineSplitter:
-    """Splits one stream (stdout or stderr) of the launcher into lines. `hear` gets the rank and text of a rank's line,
-    without its header; `on_line` gets any other line. The part of a line beyond MAX_LINE_BYTES is discarded."""
+    """Splits one stream (stdout or stderr) of the launcher into lines. `hear` is called for each line of a rank, with
+    the rank and the text without its header. `on_line` is called with every other line. The part of a line beyond
+    MAX_LINE_BYTES is discarded."""
 
     def __init__(self, hear: Callable[[int, str], None], on_line: Callable[[str], None] = lambda line: None) -> None:
         self._hear = hear
@@ -19,7 +20,7 @@ class LineSplitter:
         self._begun = b""
 
     def feed(self, data: bytes) -> None:
-        """Take the next piece of the stream, and pass on every line that is complete now. A piece may begin and end
+        """Process the next piece of the stream, and pass on every line that is complete now. A piece may begin and end
         anywhere in a line."""
         *ended, last = split_lines(data)
         for line in ended:
@@ -28,7 +29,7 @@ class LineSplitter:
         self._begun = (self._begun + last)[:MAX_LINE_BYTES]
 
     def close(self) -> None:
-        """Take the end of the stream: pass on the last line, which may lack its newline."""
+        """Process the end of the stream: pass on the last line, which may lack its newline."""
         self._tell(self._begun)
         self._begun = b""
 

@@ -45,13 +45,13 @@ class RuleMatcher:
         self._spared: set[tuple[str, str | None]] = set()
 
     def left_out(self, hosts: Collection[str]) -> tuple[MatchedLine, ...]:
-        """Return the matches that dropped hosts which are not in `hosts`. They explain why these hosts are missing from
-        a run of the launcher on `hosts`."""
+        """Return the matches that dropped a host, for all dropped hosts that are not in `hosts`. They explain why these
+        hosts are missing from a run of the launcher on `hosts`."""
         return tuple(match for host, match in self.dropped.items() if host not in hosts)
 
     def match_line(self, rank: int, line: str, host_of: Callable[[int], str | None]) -> bool:
-        """Apply the rules to a line of a rank; return whether a host was dropped or restarts were forbidden because of
-        it. `host_of` returns the host of a rank, None if it is not known."""
+        """Apply the rules to `line`, which the rank wrote. Return whether this dropped a host or forbade restarts.
+        `host_of` returns the host of a rank, None if it is not known."""
         before = (len(self.dropped), self.stopped_by)
         for rule in self._book.matches(line):
             match = MatchedLine(rule, rank, host_of(rank), line)
@@ -82,7 +82,7 @@ class RuleMatcher:
         self._drop(host)
 
     def _spare(self, match: MatchedLine) -> None:
-        """Tell the user why a match does not drop a host: the host is the head, or is not known. This is said
+        """Tell the user why a match does not drop a host: the host is the head, or is not known. The message is written
         once for each rule and host."""
         case = (match.rule.pattern, match.host)
         if case in self._spared:
@@ -93,7 +93,7 @@ class RuleMatcher:
 
 
 class CompiledRules:
-    """The log rules of a job with their compiled patterns, without rules that do not compile."""
+    """The log rules of a job with their compiled patterns. Rules that do not compile are left out."""
 
     def __init__(self, rules: Iterable[Rule]) -> None:
         self._rules = [(rule, pattern) for rule in rules if (pattern := compile_rule(rule))]

@@ -19,9 +19,9 @@ LOGIN_COMMAND = "echo in; exec cat"
 
 
 class Login:
-    """The ssh login to one host, run by `command`. It is tried again RETRY_S after it has ended or failed.
-    `is_logged_in` says whether it works now; `changed` is called when that changes. The event loop asks `due` when to
-    wake up, and then calls `tick`."""
+    """The ssh login to one host; `command` is the ssh command. After the login has ended or failed, it is tried again
+    RETRY_S later. `is_logged_in` says whether the login works now; `changed` is called when that changes. The event
+    loop asks `due` when to wake up, and then calls `tick`."""
 
     def __init__(self, loop: Loop, command: list[str], changed: Callable[[], None]) -> None:
         self.is_logged_in = False
@@ -35,8 +35,8 @@ class Login:
         return self._due
 
     def tick(self) -> None:
-        """End a login that was lost or has not succeeded within LOGIN_TIMEOUT_S. Start the login when its next try is
-        due."""
+        """End a login that was lost, or that has not succeeded within LOGIN_TIMEOUT_S. Start the login again when its
+        next try is due."""
         if self._process and self._process.poll() is not None:
             self._end()
         if self._due is not None and time.monotonic() >= self._due:
@@ -86,8 +86,8 @@ class Login:
 
 
 class Logins:
-    """The long-lived ssh logins to the hosts of an elastic job. `changed` is called when a login begins or ceases to
-    work."""
+    """The long-lived ssh logins to the hosts of an elastic job. `changed` is called when a login begins to work or no
+    longer works."""
 
     def __init__(self, loop: Loop, layout: Layout, changed: Callable[[], None]) -> None:
         self._loop = loop

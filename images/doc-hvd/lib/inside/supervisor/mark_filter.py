@@ -11,8 +11,8 @@ from inside.supervisor.line_splitter import split_lines
 class MarkFilter:
     """Forwards a stream to `write` immediately, without its marks (messages of ranks to the supervisor), and passes
     every mark to `report`. Only bytes that may be part of a mark or of a line's header are held back. `launcher`
-    translates its own header of a rank's line into the neutral one. `begin` gets the start of each line and returns
-    what to write in its place; by default lines stay as they are."""
+    replaces its own header of a rank's line by the neutral one. `begin` gets the start of each line and returns what to
+    write in its place; by default lines stay as they are."""
 
     def __init__(
         self,

@@ -1,8 +1,8 @@
 """Writes the output of the launcher to the container's log so that progress bars are seen while they are drawn.
 
-A progress bar overwrites its line: each state ends in a carriage return. The container engine logs only what a newline
-ends, so a newline is added to each state. The engine keeps all states in its log, so only some states a second are
-written."""
+A progress bar overwrites its line: each state ends in a carriage return. The container engine writes text to its log
+only when a newline ends it, so a newline is added to each state. The engine keeps all states in its log, so at most a
+few states a second are written."""
 
 import os
 import time
@@ -72,8 +72,8 @@ class StateWriter:
         self._put(piece)
 
     def _put(self, piece: bytes) -> None:
-        """Write the whole piece at once, without Python's buffers. A carriage return at its end gets a newline behind
-        it."""
+        """Write the whole piece at once, without Python's buffers. If it ends in a carriage return, a newline is
+        added."""
         data = piece + b"\n" if piece.endswith(b"\r") else piece
         self.lines += data.count(b"\n")
         while data:

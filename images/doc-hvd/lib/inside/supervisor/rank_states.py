@@ -40,8 +40,8 @@ class RankStates:
         self._missed: int | None = None
 
     def add(self, mark: Mark) -> None:
-        """Update the state of a rank from `mark`, the message that reports its start or its end. A rank that starts
-        again replaces its earlier state. Messages of other kinds, or without a rank, are ignored."""
+        """Update the state of a rank from `mark`, the message that reports the start or the end of the rank. A rank
+        that starts again replaces its earlier state. Messages of other kinds, or without a rank, are ignored."""
         event, rank = mark.get("event"), mark.get("rank")
         if not isinstance(rank, int):
             return
@@ -62,10 +62,10 @@ class RankStates:
                 self._living.pop(key, None)
 
     def _begin(self, host: str) -> None:
-        """Note that a rank has started on `host`. A start after the first `first_np` starts
-        shows that the job has survived all earlier exits and lost hosts, so these no longer count as the
-        cause of a later failure. A late start among the first `first_np` does not show this, because another
-        of these ranks may have failed at once."""
+        """Note that a rank has started on `host`. The run begins with `first_np` starts. A later start shows that the
+        job has survived all exits and lost hosts so far, so these no longer count as the cause of a later failure. One
+        of the first `first_np` starts does not show this, even if it comes late, because another of these ranks may
+        have failed at once."""
         self._starts += 1
         self._lost.pop(host, None)
         if self._first_np is not None and self._starts > self._first_np and (self._exits or self._lost):
@@ -86,8 +86,9 @@ class RankStates:
         self._dropped.add(host)
 
     def lost_before(self, moment: float) -> set[str]:
-        """Return the hosts that were lost before time `moment` (`time.monotonic`), and those whose loss the job has
-        survived, as later starts of ranks show. Hosts on which a rank has started since their loss are left out."""
+        """Return the hosts that were lost before time `moment` (`time.monotonic`). Add all lost hosts whose loss the
+        job has survived, as later starts of ranks show. Leave out hosts on which a rank has started since their
+        loss."""
         return {host for host, when in self._lost.items() if when < moment}
 
     def ranks(self) -> list[Mark]:
@@ -104,8 +105,8 @@ class RankStates:
         return list(dict.fromkeys(str(host) for _rank, host in self._ranks if host is not None))
 
     def living(self) -> list[tuple[int, str]]:
-        """Return number and host of every rank that has started and not reported its end, except on lost
-        hosts."""
+        """Return number and host of every rank that has started and has not reported its end. Ranks on lost hosts are
+        left out."""
         return sorted((rank, str(host)) for rank, host in self._living if host is not None)
 
     def host_of(self, rank: int) -> str | None:
@@ -117,21 +118,23 @@ class RankStates:
         return known[0] if len(known) == 1 else None if known else self._expected.get(rank)
 
     def note_consequence(self, rank: int) -> None:
-        """Note that this rank fails because another rank failed, as its output or the launcher's shows. It then counts
-        as the first failure only if no other rank failed by itself."""
+        """Note that this rank fails because another rank failed, as its own output or the output of the launcher shows.
+        Such a rank counts as the first failure only if no other rank failed by itself."""
         self._followers.add(rank)
 
     def note_exception(self, rank: int, now: float) -> None:
         """Note that the output of this rank showed an exception (of any kind) at time `now` (`time.monotonic`).
-        `suspected_cause` and `ended_after_exception` use this."""
+        `suspected_cause` and `ended_after_exception` need this time."""
         self._cries[rank] = now
 
     def suspected_cause(self, now: float) -> RankKey | None:
-        """Return number and host of the rank that probably caused the failure but never reported its end: a rank that
-        raised an exception less than EXCEPTION_TO_EXIT_S before `now` (`time.monotonic`), while every reported failure
-        is only a consequence of another failure, and the first of them was noted by `note_consequence`. This happens if
-        the other ranks end sooner and the launcher then closes the connection of the rank that raised. Return None if
-        there is no such rank."""
+        """Return number and host of the rank that probably caused the failure but never reported its end; None if there
+        is no such rank. This rank raised an exception less than EXCEPTION_TO_EXIT_S before `now` (`time.monotonic`). In
+        addition, every reported failure must be only a consequence of another failure, and the first of them must have
+        been noted by `note_consequence`.
+
+        This happens if the other ranks end sooner and the launcher then closes the connection of the rank that raised
+        the exception."""
         first = self.first_failure()
         if first is None or first["rank"] not in self._followers:
             return None
@@ -139,10 +142,12 @@ class RankStates:
         return next((key for key in self._living if key[0] in crying), None)
 
     def ended_after_exception(self, now: float) -> Mark | None:
-        """Return the exit mark of the rank that probably caused the failure, although it was asked to end: it had
-        raised an exception less than EXCEPTION_TO_EXIT_S before `now`, and every reported failure is only a consequence
-        of another failure. This happens if the other ranks end sooner, and the launcher then ends the rank that raised
-        while it still shuts down. Return None if there is no such rank."""
+        """Return the exit mark of the rank that probably caused the failure, although it ended because it was asked to;
+        None if there is no such rank. This rank raised an exception less than EXCEPTION_TO_EXIT_S before `now`
+        (`time.monotonic`). In addition, every reported failure must be only a consequence of another failure.
+
+        This happens if the other ranks end sooner, and the launcher then ends the rank that raised the exception while
+        it still shuts down."""
         first = self.first_failure()
         if first is None or not self.is_consequence(first):
             return None
@@ -154,16 +159,16 @@ class RankStates:
         return recent - self._followers
 
     def is_of_this_start(self, end: Mark) -> bool:
-        """Return whether `end`, the record of a rank's end, belongs to the process that was started last
-        under this rank number on this host. An older process may have left the record."""
+        """Return whether `end`, the record of a rank's end, belongs to the process that was started last under this
+        rank number on this host. It may also be left from an older process."""
         known = self._ranks.get((end.get("rank"), end.get("host")))  # type: ignore[arg-type]  # values from JSON
         return known is not None and known.get("started") == end.get("started")
 
     def note_failed(self, rank: int, code: int) -> None:
-        """Note that the launcher names this rank as failed, with exit code `code`. This is ignored unless the rank has
-        started and not reported its end. Code 255, which is ssh's own, means that its host may be
-        gone (see `vanished_host`); any other code means that its wrapper was killed, and is noted as the rank's
-        exit."""
+        """Note that the launcher names this rank as failed, with exit code `code`. This is ignored if the rank has not
+        started or has reported its end. Code 255, which is ssh's own, means that the host of the rank may be gone (see
+        `vanished_host`). Any other code means that the rank wrapper was killed, and is noted as the rank's exit
+        code."""
         host = next((host for number, host in self._living if number == rank), None)
         if host is None:
             return
@@ -182,23 +187,23 @@ class RankStates:
         return next((host for rank, host in self._living if rank == self._missed), None)
 
     def first_failure(self) -> Mark | None:
-        """Return the exit mark (the message that reports the end) of the rank that failed first, by arrival; None if no
-        rank failed. A failure that is a consequence (see `is_consequence`) is returned only if there is no other
-        failure, because marks from several hosts may overtake each other."""
+        """Return the exit mark (the message that reports the end) of the rank that failed first; None if no rank
+        failed. The first is the one whose mark arrived first. A failure that is a consequence (see `is_consequence`) is
+        returned only if there is no other failure, because marks from several hosts may overtake each other."""
         failed = [mark for mark in self._exits if mark.get("code")]
         return min(failed, key=self.is_consequence, default=None)
 
     def is_root_failure(self, mark: Mark) -> bool:
-        """Return whether `mark`, the message that reports a rank's end and was passed to `add` before, is the first
-        failure of this run of the launcher and is not a consequence of another failure."""
+        """Return whether `mark` is the first failure of this run of the launcher and no consequence of another failure.
+        `mark` is the message that reports a rank's end; it must have been passed to `add` before."""
         first = self.first_failure()
         if first is None or self.is_consequence(first):
             return False
         return first == {name: value for name, value in mark.items() if name != "event"}
 
     def is_consequence(self, mark: Mark) -> bool:
-        """Return whether a rank's exit (`mark` is the message that reports it) is not the cause of a job's failure: the
-        rank failed because another rank failed, it was asked to end, or its host was dropped and the job goes on
-        without that host."""
+        """Return whether a rank's exit is only a consequence, not the cause of the job's failure. `mark` is the message
+        that reports the exit. It is a consequence if the rank failed because another rank failed, if the rank was asked
+        to end, or if its host was dropped and the job goes on without that host."""
         is_asked = bool(mark.get("asked")) or mark.get("signal") == signal.SIGTERM
         return is_asked or mark["rank"] in self._followers or mark.get("host") in self._dropped

@@ -23,11 +23,11 @@ class Record:
     the file by `due` and `tick`. `begin` and `finish` write it at once. If the supervisor is killed, the file keeps the
     state `running`. Then the exit code of the master container says how the job ended.
 
-    `dropped_by_rule` has the lines of output because of which a log rule dropped a host. `stopped_by` is the line
-    because of which a log rule forbade a restart. `failing_hosts` are the hosts whose ranks failed several times in a
-    row. `output_lines` counts the output lines of all runs of the launcher that are over. The engine's log of the
-    container has a size limit, so a reader of that log compares this count with the lines that it read. `versions` maps
-    installed packages to their versions."""
+    `dropped_by_rule` has, for each host that a log rule dropped, the matching line of output. `stopped_by` is the line
+    of output that matched a log rule which forbids restarts. `failing_hosts` are the hosts whose ranks failed several
+    times in a row. `output_lines` counts the output lines of all runs of the launcher that are over. The engine's log
+    of the container has a size limit, so a reader of that log compares this count with the lines that it read.
+    `versions` maps installed packages to their versions."""
 
     def __init__(self, job: Job, layout: Layout, versions: Mapping[str, str]) -> None:
         self.attempts: list[AttemptRecord] = []
@@ -48,7 +48,7 @@ class Record:
 
     @property
     def restarts(self) -> int:
-        """How often this master has restarted the job."""
+        """How often this master container has restarted the job."""
         return max(0, len(self.attempts) - 1)
 
     def begin(self, np: int, hosts: Sequence[str], rank_states: RankStates) -> AttemptRecord:
@@ -60,8 +60,8 @@ class Record:
         return self.attempts[-1]
 
     def finish(self, state: str) -> int:
-        """Write the final state (`succeeded`, `failed` or `stopped`); return the exit code of the master container for
-        it."""
+        """Write the final state (`succeeded`, `failed` or `stopped`) to the record. Return the exit code with which the
+        master container ends in this state."""
         self._state, self._finished = state, time.time()
         self.write()
         return EXIT_CODES[state]

@@ -15,14 +15,14 @@ LONG_RUN_S = 60.0
 
 
 def may_restart(resilience: Resilience, used: int, is_stopped_by_rule: bool) -> bool:
-    """Return whether a failed run of the launcher may be followed by a restart: `resilience` allows more restarts than
-    were `used`, and no log rule has forbidden further restarts (`is_stopped_by_rule`)."""
+    """Return whether a failed run of the launcher may be followed by a restart. That is so if `resilience` allows more
+    restarts than were already `used`, and no log rule has forbidden further restarts (`is_stopped_by_rule`)."""
     return used < resilience.restarts and not is_stopped_by_rule
 
 
 def restart_pause_s(run_seconds: Sequence[float]) -> float:
-    """Return the seconds to wait before a restart. `run_seconds`: how long each run of the launcher so far lasted. The
-    pause is 1 s, and doubles up to 30 s with every further run in a row that lasted less than a minute."""
+    """Return the seconds to wait before a restart. `run_seconds` says how long each run of the launcher so far lasted.
+    The pause is 1 s. It doubles with every further run in a row that lasted less than a minute, up to 30 s."""
     quick = 0
     for seconds in reversed(run_seconds):
         if seconds >= LONG_RUN_S:
@@ -45,8 +45,8 @@ def remaining_hosts(
 
 def loss_is_cause_within_s(elastic_timeout_s: float, is_own_failure: bool) -> float:
     """Return for how many seconds after its loss a host may be the cause of an elastic job's failure. If a rank failed
-    by itself (`is_own_failure`), this is short, because such a failure long after the loss has another cause. Otherwise
-    `elastic_timeout_s` is added, because the job may have waited for slots until that timeout ended it."""
+    by itself (`is_own_failure`), this time is short, because such a failure long after the loss has another cause.
+    Otherwise `elastic_timeout_s` is added, because the job may have waited for slots until this timeout ended it."""
     return HOST_LOSS_DELAY_S if is_own_failure else HOST_LOSS_DELAY_S + elastic_timeout_s
 
 
@@ -64,17 +64,18 @@ def hosts_by_rank(job_hosts: Sequence[JobHost]) -> dict[int, str]:
 
 def restart_sentence(run: int, why: str, job_hosts: Sequence[JobHost], resilience: Resilience, used: int) -> str:
     """Return the message that announces a restart on `job_hosts` after run number `run` of the launcher failed. `why`
-    says how it failed, such as `hung`. `used`: the number of this restart, counted within this master.
-    `resilience.first_restart` adds the restarts that were made before this master."""
+    says how the run failed, such as `hung`. `used` is the number of this restart within this master container.
+    `resilience.first_restart` is the number of restarts in earlier master containers of the job; it is added for the
+    message."""
     hosts = ",".join(f"{job_host.name}:{job_host.slots}" for job_host in job_hosts)
     number, most = resilience.first_restart + used, resilience.first_restart + resilience.restarts
     return f"run {run} {why}; running it again on {hosts} (restart {number} of {most})"
 
 
 def describe_failure(first: Mark | None, launcher_code: int) -> str:
-    """Return why a run of the launcher failed, as words for a message: how the first failed rank ended (`first`, the
-    message that reports its end), or the launcher's exit code (`launcher_code`) if no rank reported a failure (`first`
-    is None)."""
+    """Return why a run of the launcher failed, as words for a message. `first` is the message that reports the end of
+    the first failed rank; the words then say how this rank ended. If `first` is None, because no rank reported a
+    failure, the words name the launcher's exit code (`launcher_code`)."""
     if first is None:
         return f"failed (the launcher: exit code {launcher_code})"
     return f"failed (rank {first['rank']} on {first.get('host', '?')}: {describe_exit(first)})"
@@ -106,7 +107,7 @@ def shortage_sentence(slots: int, least: int, timeout_s: float) -> str:
 
 def lost_sentence(host: str, ranks: Sequence[int]) -> str:
     """Return the message for a host of the job that does not respond any more. `ranks` are the numbers of the ranks
-    that ran there; they are left out of the message if there are none."""
+    that ran there; without ranks the message names only the host."""
     if not ranks:
         return f"{host} stopped answering"
     numbers = ", ".join(str(rank) for rank in ranks)

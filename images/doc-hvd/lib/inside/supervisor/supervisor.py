@@ -49,7 +49,7 @@ UNCAUGHT_EXCEPTION = {"code": 1, "signal": None}
 def main(arguments: Sequence[str], layout: Layout | None = None) -> int:
     """Run `supervisor JOB`: run the job to its end. Return the exit code of the master: 0 (succeeded), 1 (failed, or
     job.json cannot be read or names an unknown launcher), 143 (stopped) or 2 (wrong arguments). `layout` has the
-    folders of the container; None stands for the usual ones."""
+    folders of the container; None stands for the default folders."""
     if len(arguments) != 1:
         print("usage: supervisor JOB", file=sys.stderr)
         return 2
@@ -64,8 +64,7 @@ def main(arguments: Sequence[str], layout: Layout | None = None) -> int:
 
 
 class Supervisor:
-    """One job, in one or several runs of the launcher: after a failed run the job may be restarted with
-    another run."""
+    """One job. It has one or several runs of the launcher, because the job may be restarted after a failed run."""
 
     def __init__(self, job: Job, layout: Layout, launcher: Launcher) -> None:
         self._job = job
@@ -152,11 +151,13 @@ class Supervisor:
         self._record.write()
 
     def _find_unreported_failure(self, attempt: AttemptRecord) -> None:
-        """Find the failure that caused the others, if its rank did not report it, and put it into `attempt`. A rank
-        that raises an exception may shut its framework down before it ends. The other ranks fail because of that and
-        may end sooner. The launcher then ends the rank that raised, or closes its connection. So such a rank reports
-        only that it was asked to end, or reports nothing; in the second case its own host is asked how it ended. If no
-        such rank is found, nothing changes."""
+        """Find the failure that caused the others, if its rank did not report it, and put it into `attempt`, the record
+        of the run. If no such rank is found, nothing changes.
+
+        A rank that raises an exception may shut its framework down before it ends. The other ranks fail because of that
+        and may end sooner. The launcher then ends the rank that raised the exception, or closes its connection. In the
+        first case the rank reports only that it was asked to end. In the second case it reports nothing, and its host
+        is asked how it ended."""
         rank_states = self._record.rank_states
         if ended := rank_states.ended_after_exception(time.monotonic()):
             attempt.first_failure = {**ended, **UNCAUGHT_EXCEPTION, "asked": False}
@@ -206,19 +207,19 @@ class Supervisor:
         return rank_states.lost_before(time.monotonic() - loss_is_cause_within_s(timeout_s, is_own))
 
     def _away(self, hosts: Sequence[str]) -> list[str]:
-        """Return those of `hosts` that are known to be gone without asking them. Only an elastic job knows
-        this, from its logins; for other jobs the result is empty."""
+        """Return those of `hosts` that are known to be gone, without asking them. Only an elastic job knows this, from
+        its logins. For other jobs the result is empty."""
         if self._discovery is None:
             return []
         there = {job_host.name for job_host in self._discovery.job_hosts()} | self._dropped
         return [host for host in hosts if host not in there]
 
     def _wait_for_last_ranks(self) -> None:
-        """Wait until the job's ranks on other hosts have ended, and tell the user on which hosts some still run. The
+        """Wait until the job's ranks on other hosts have ended, and tell the user on which hosts ranks still run. The
         wait lasts at most the job's `grace_s` and a few seconds, for all hosts together. It is needed because a
-        launcher may only close its connections to these ranks. After a stop the controller frees the job's slots and
-        fetches its outputs, so no rank may still write outputs. The controller kills the master STOP_S (45 s) after the
-        stop request."""
+        launcher may only close its connections to these ranks, without waiting for them. After a stop the controller
+        frees the job's slots and fetches its outputs, so no rank may write outputs any more. The controller kills the
+        master STOP_S (45 s) after the stop request."""
         hosts = self._left_behind()
         if self._discovery:
             self._discovery.close()
@@ -243,8 +244,8 @@ class Supervisor:
         return may_restart(self._job.resilience, self._record.restarts, stopped)
 
     def _next_hosts(self) -> tuple[JobHost, ...]:
-        """Pause (longer after quick failures), wait for the ranks of the last run of the launcher to end, and return
-        the hosts of the next one."""
+        """Pause (longer after quick failures), and wait for the ranks of the last run of the launcher to end. Return
+        the hosts of the next run."""
         runs = [(run.finished or run.started) - run.started for run in self._record.attempts]
         self._loop.pause(restart_pause_s(runs))
         hosts = self._discovery.names() if self._discovery else self._job.other_hosts

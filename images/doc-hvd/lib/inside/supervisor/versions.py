@@ -1,4 +1,4 @@
-"""Finds the versions of the packages in the Python of the launcher. They are read from the names of
+"""Finds the versions of the packages in the Python installation of the launcher. They are read from the names of
 folders, because importing a package such as TensorFlow would take seconds."""
 
 import re
@@ -31,8 +31,9 @@ def versions_from_names(names: Iterable[str]) -> dict[str, str]:
 
 
 def python_version(prefix: Path) -> dict[str, str]:
-    """Return {"python": version}, read from pyvenv.cfg in `prefix` (such as 3.11.4), else from the name of its folder
-    lib/python3.* (such as 3.11), without running Python. Empty if unknown."""
+    """Return {"python": version} without running Python; empty if the version is unknown. The version comes from
+    pyvenv.cfg in the folder `prefix` (such as 3.11.4), else from the name of the folder lib/python3.* in it (such as
+    3.11)."""
     try:
         for line in (prefix / "pyvenv.cfg").read_text(encoding="utf-8").splitlines():
             key, _, value = line.partition("=")
