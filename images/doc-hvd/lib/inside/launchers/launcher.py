@@ -69,13 +69,13 @@ class FailureReader:
 
 
 class Launcher:
-    """A way to start the ranks of a job. `name` is its name in job.json. `program` must be on the image's PATH (empty:
-    only `python` must be); `missing_advice` says what to do if it is not. `framework` is the name of the framework, for
-    messages about its stall warnings. `busy_threads` is the number of background threads of a rank that never rest.
-    `trusts_rank_numbers` says that a rank number in a stall warning is the one with which the process was started.
-    `restarts_ranks` says that the job is elastic: the launcher itself starts ranks again when hosts come and go.
-    `separates_devices` says that each rank sees only the GPU of its own slot, instead of all GPUs of the job on its
-    host."""
+    """A way to start the ranks of a job. `name` is its name in job.json. `program` is the program that must be on the
+    image's PATH (empty: only `python` is needed); `missing_advice` says what to do if it is missing. `framework` is the
+    name of the framework, for messages about its stall warnings. `busy_threads` is the number of background threads of
+    a rank that never rest. `trusts_rank_numbers` says that a rank number in a stall warning is the one with which the
+    process was started. `restarts_ranks` says that the job is elastic: the launcher itself starts ranks again when
+    hosts come and go. `separates_devices` says that each rank sees only the GPU of its own slot, instead of all GPUs of
+    the job on its host."""
 
     name = ""
     program = ""

@@ -33,8 +33,8 @@ class TensorFlow(SpawnedLauncher):
 
 
 def tf_config(run: LauncherRun, rank: int) -> str:
-    """Return the value of TF_CONFIG for a rank: where every rank listens, and which of them this rank is. A rank
-    listens on the training address of its host. Its port is MASTER_PORT + 1 + its number among the ranks of the
+    """Return the value of TF_CONFIG for a rank: the addresses at which all ranks listen, and the number of this rank. A
+    rank listens on the training address of its host. Its port is MASTER_PORT + 1 + its number among the ranks of the
     host."""
     workers = [
         f"{address(host.address)}:{run.job.master_port + 1 + local}"

@@ -1,5 +1,5 @@
-"""Ends the processes that a command started in other sessions. The rank wrapper is their subreaper: they become
-its children when their own parents end."""
+"""Ends the processes that a command started in other sessions. The rank wrapper is their subreaper: when the parent of
+such a process ends, the process becomes a child of the rank wrapper."""
 
 import os
 import signal

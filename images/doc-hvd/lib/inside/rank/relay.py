@@ -81,8 +81,8 @@ class Relay:
             self.is_between_lines = True
 
     def mute(self) -> None:
-        """Stop writing to the launcher, because it is gone. The output of the command is still read and kept, so
-        that the command does not block."""
+        """Stop writing to the launcher, because it is gone. The output of the command is still read and written to the
+        rank's log, so that the command does not block."""
         self._is_heard, self._pending = False, b""
 
     def _take(self, data: bytes) -> None:

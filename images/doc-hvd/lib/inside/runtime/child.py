@@ -12,8 +12,8 @@ PR_SET_PDEATHSIG = 1  # from linux/prctl.h
 
 
 class StartError(Exception):
-    """The command did not start. `code` is the exit code that a shell would give: 127 if the command was not
-    found, 126 if it cannot be executed."""
+    """The error that a command did not start. `code` is the exit code that a shell would give: 127 if the command was
+    not found, 126 if it cannot be executed."""
 
     def __init__(self, message: str, code: int) -> None:
         super().__init__(message)

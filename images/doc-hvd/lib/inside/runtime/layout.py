@@ -13,8 +13,8 @@ CONNECT_S = 5
 
 @dataclass(frozen=True)
 class Layout:
-    """`run` is the folder with the files of jobs, `bin` the folder with hvdocker's programs. Both have the same
-    path in the master and in every worker."""
+    """The folders of a container: `run` has the files of jobs, `bin` has hvdocker's programs. Both folders have the
+    same path in the master and in every worker."""
 
     run: Path = paths.RUN
     bin: Path = paths.BIN

@@ -38,7 +38,8 @@ class ParallelCommands:
         return self._deadline if self._running else None
 
     def tick(self) -> None:
-        """Collect the commands that have ended; kill the rest once the limit is reached."""
+        """Take the output and the exit code of the commands that have ended. Once the limit is reached, kill the
+        others."""
         for name, process in tuple(self._running.items()):
             code = process.poll()
             if code is not None:

@@ -15,7 +15,8 @@ REMOVE_S = 5.0
 
 
 class SecretError(Exception):
-    """A secret of the job cannot be read in this container. `code` is the exit code of the rank."""
+    """The error that a secret of the job cannot be read in this container. `code` is the exit code with which the rank
+    then ends."""
 
     code = 2
 

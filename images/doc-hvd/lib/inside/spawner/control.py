@@ -13,7 +13,7 @@ EVENT_START = b"\x1dhvdocker "
 
 
 def start_command(process: ProcessStart) -> Message:
-    """Return the command to start a process."""
+    """Return the command (a message to the agent) to start `process`."""
     return {
         "command": "start",
         "key": process.key,
@@ -52,12 +52,12 @@ def ended_event(key: int, code: int, signal: int | None, had_ranks: bool = True)
 
 
 def encode_command(message: Mapping[str, Any]) -> bytes:  # Any: JSON
-    """Return a command as one line for the agent."""
+    """Encode a command as one line of JSON for the agent's standard input."""
     return json.dumps(message).encode() + b"\n"
 
 
 def encode_event(message: Mapping[str, Any]) -> bytes:  # Any: JSON
-    """Return an event as one line for the spawner."""
+    """Encode an event as one line for the agent's standard output: EVENT_START, then JSON."""
     return EVENT_START + json.dumps(message).encode() + b"\n"
 
 

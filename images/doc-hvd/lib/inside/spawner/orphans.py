@@ -28,7 +28,7 @@ class Orphans:
         return time.monotonic() + POLL_S if self._since is not None and not self.are_gone else None
 
     def tick(self) -> None:
-        """Look for orphans, and send SIGTERM or SIGKILL to them, depending on the time."""
+        """Look for orphans. Send SIGTERM to those that are new, and SIGKILL to all once `grace_s` is over."""
         now = time.monotonic()
         self._since = self._since or now
         late_s = now - self._since - self._grace_s

@@ -13,7 +13,7 @@ HOST_LOST = 255
 
 @dataclass(frozen=True)
 class FirstFailure:
-    """The process that failed first, its exit code, and its host."""
+    """The process that failed first: its number (`key`), its exit code, and its host."""
 
     key: int
     code: int

@@ -10,7 +10,7 @@ the versions from `versions.py`, and writes record.json. After a failure `host_p
 and `restarts.py` decides about a restart. Only elastic jobs use `discovery.py` and `logins.py` (the list of hosts for
 the launcher) and `failing_hosts.py` (hosts whose ranks fail repeatedly).
 
-What depends on the launcher is asked of its object (`inside/launchers`). Everything runs in one thread, on the event
-loop of `inside/runtime/loop.py`. `restarts.py` and `rank_states.py` are pure: they open nothing and run nothing. A new
-reaction to the lines of ranks goes into `log_rules.py`. A new key of the record goes into `record.py` here, and into
-writer and reader in `hvdocker/protocol/record.py`."""
+All behaviour that differs between launchers is in the launcher objects of `inside/launchers`. Everything runs in one
+thread, on the event loop of `inside/runtime/loop.py`. `restarts.py` and `rank_states.py` are pure: they open nothing
+and run nothing. A new reaction to the lines of ranks goes into `log_rules.py`. A new key of the record goes into
+`record.py` here, and into writer and reader in `hvdocker/protocol/record.py`."""

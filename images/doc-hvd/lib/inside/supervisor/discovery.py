@@ -110,8 +110,8 @@ class Discovery:
         return [name for name in self.names() if name not in inside and name not in self._dropped]
 
     def _changed(self) -> None:
-        """Write the list again after a host joined or left, tell the user about it, and call `left` for
-        each host that left."""
+        """Write the list of hosts again after a host joined or left. Tell the user about it, and call `left` for each
+        host that left."""
         if self._is_closed:
             return
         job_hosts = self.job_hosts()

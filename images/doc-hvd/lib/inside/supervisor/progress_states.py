@@ -43,14 +43,15 @@ class StateWriter:
         self._put(piece)
 
     def due(self) -> float | None:
-        """Return the time (on `clock`) at which the first waiting state may be written; None if no state waits, or if
-        another line is unfinished."""
+        """Return the time (on `clock`) at which the first waiting state may be written. Return None if no state waits,
+        or while a line that was begun is unfinished."""
         if not self._is_line_start:
             return None
         return min((self._next[prefix] for prefix in self._waiting), default=None)
 
     def tick(self) -> None:
-        """Write the waiting states whose time (see `due`) has come, unless another line is unfinished."""
+        """Write the waiting states whose time (see `due`) has come. Write nothing while a line that was begun is
+        unfinished."""
         now = self._clock()
         for prefix in [prefix for prefix in self._waiting if self._next[prefix] <= now and self._is_line_start]:
             self._write_state(prefix, self._waiting.pop(prefix))

@@ -179,8 +179,8 @@ class RankStates:
             self.add({"event": RANK_EXIT, "rank": rank, "host": host, "code": code, "signal": number})
 
     def vanished_host(self) -> str | None:
-        """Return the host of the rank that the launcher named as failed with ssh's own exit code 255. Return
-        None if there is no such rank, if it has reported its end, or if another rank failed by itself."""
+        """Return the host of the rank that the launcher named as failed with ssh's own exit code 255. Return None if
+        there is no such rank, if this rank has reported its end, or if another rank failed by itself."""
         first = self.first_failure()
         if self._missed is None or (first is not None and not self.is_consequence(first)):
             return None

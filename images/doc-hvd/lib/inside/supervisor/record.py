@@ -52,8 +52,8 @@ class Record:
         return max(0, len(self.attempts) - 1)
 
     def begin(self, np: int, hosts: Sequence[str], rank_states: RankStates) -> AttemptRecord:
-        """Add a run of the launcher with `np` ranks on `hosts`, and write the record. `rank_states` replaces
-        the rank states of the last run."""
+        """Add a run of the launcher with `np` ranks on `hosts`, write record.json, and return the record of this run.
+        `rank_states` replaces the rank states of the last run."""
         self.rank_states = rank_states
         self.attempts.append(AttemptRecord(len(self.attempts) + 1, time.time(), np, list(hosts)))
         self.write()
