@@ -33,8 +33,8 @@ class DeadRun:
 @dataclass
 class _RunSeen:
     """What was observed of one cluster that a `hvdocker run` made. `owners` are the owners that its containers and
-    folders name, `hosts` the hosts that have them. `is_live`: the `hvdocker run` has a live ticket on one of the
-    hosts."""
+    folders name, `hosts` the hosts that have them. `is_live` says that the `hvdocker run` has a live ticket on one of
+    the hosts."""
 
     owners: set[str]
     hosts: list[str]
@@ -119,7 +119,8 @@ def plan_other_leftovers(
 
 
 def _why_removable(container: ContainerSeen) -> str | None:
-    """Return why the container can be removed, or None if it must stay."""
+    """Return the reason for which the container can be removed, as text for the plan. Return None if the container must
+    stay."""
     if container.role == names.ROLE_MASTER and container.state in ("created", "dead"):
         return "a job that never started"
     if container.role == names.ROLE_DOCTOR and not container.is_running:

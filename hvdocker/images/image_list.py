@@ -79,7 +79,7 @@ class ImageList:
 
 
 def is_listed(image_names: Iterable[str], labels: Mapping[str, str], cluster_image: str) -> bool:
-    """Whether `image ls` shows an image with these names and labels. It shows images made for or by hvdocker, and the
-    cluster's image."""
+    """Return whether `image ls` shows an image with these names and labels. It shows images made for or by hvdocker,
+    and the cluster's image."""
     is_ours = names.LABEL_IMAGE in labels or names.LABEL_REQUIREMENTS in labels
     return is_ours or any(name == cluster_image or name.startswith(names.OWN_IMAGE_PREFIXES) for name in image_names)

@@ -30,8 +30,8 @@ FileId = tuple[int, int]  # device, inode
 
 @dataclass(frozen=True)
 class FoundFile:
-    """A file, symlink or empty folder in the code folder, before it is hashed: `entry` has no hash yet. `look` has the
-    file's size, times and inode; it is None for symlinks and folders."""
+    """A file, symlink or empty folder that was found in the code folder and is not hashed yet. `entry` is its entry
+    without a hash. `look` has a file's size, times and inode; it is None for symlinks and folders."""
 
     entry: Entry
     look: FileStat | None = None
@@ -104,8 +104,8 @@ def _hash(root: Path, entry: Entry) -> tuple[FileStat, str]:
 
 
 class _Walk:
-    """One walk through the code folder. `skipped` are the files that it left out because they are this command's own
-    output."""
+    """One walk through the code folder. `skipped` are the files that the walk left out, because this command writes its
+    own output into them."""
 
     def __init__(self) -> None:
         self._own_output = _own_output_files()
@@ -155,10 +155,10 @@ class _Walk:
 
 
 def _own_output_files() -> frozenset[FileId]:
-    """Return the regular files into which this process writes its own output, as after `hvdocker train … > train.log`:
-    they change while they are synced. A file is given by its device and inode.
+    """Return the regular files into which this process writes its own output, as in `hvdocker train … > train.log`.
+    They change while they are synced. Each file is given by its device and inode.
 
-    With `| tee train.log` only tee knows the file, so it is not among them."""
+    The result does not have the file of `| tee train.log`, because only tee has opened it."""
     found = set()
     for descriptor in (_STDOUT, _STDERR):
         try:

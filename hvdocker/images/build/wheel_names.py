@@ -29,7 +29,7 @@ class Pin:
     line: str
 
     def is_in(self, wheel: str) -> bool:
-        """Whether the file name `wheel` is a wheel of this package in this version."""
+        """Return whether the file name `wheel` is a wheel of this package in this version."""
         name, version, *_ = [*wheel.split("-"), "", ""]
         return wheel.endswith(".whl") and _normal(name) == self.name and version == self.version
 

@@ -67,7 +67,8 @@ def _free_bytes(df: list[str]) -> int | None:
 
 
 def _is_same_disk(one: list[str], other: list[str]) -> bool:
-    """Whether two rows of `df`, split into words, are the same file system: the same mount point, or the same device.
+    """Return whether two rows of the output of `df` are about the same file system: they have the same mount point, or
+    the same device. Each row is a list of its words.
 
     Only a device path such as /dev/sda1 identifies a device: many file systems are called `tmpfs` or `overlay`. If a
     row is missing (empty), the answer is False."""

@@ -95,8 +95,8 @@ class FanOutNode:
 
 
 def is_fan_out_worthwhile(members: Sequence[FanOutHost], image: ExportedImage) -> bool:
-    """Whether a fan-out saves time: at least MIN_HOSTS of the hosts in `members` lack layers of the image, and these
-    layers are at least MIN_BYTES, added up over all hosts."""
+    """Return whether a fan-out saves time: at least MIN_HOSTS of the hosts in `members` lack layers of the image, and
+    these layers are at least MIN_BYTES, added up over all hosts."""
     lacking = [size for size in (_missing_bytes(member, image) for member in members) if size]
     return len(lacking) >= MIN_HOSTS and sum(lacking) >= MIN_BYTES
 
@@ -122,7 +122,7 @@ def arrange_tree(members: Sequence[FanOutHost], image: ExportedImage) -> list[Fa
 
 
 def _has_disk_to_feed(member: FanOutHost, image: ExportedImage) -> bool:
-    """Whether /var/tmp has space for the layers that the host would pass on.
+    """Return whether /var/tmp has space for the layers that the host would pass on.
 
     If /var/tmp is on the engine's disk, the layer files and the engine's own copy of the layers must both fit."""
     needs = 1.1 * _missing_bytes(member, image)
