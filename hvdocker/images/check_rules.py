@@ -16,7 +16,7 @@ SHELL = "/bin/sh"
 OUR_PYTHON = "/opt/hvdocker/python"
 SYSTEM_PYTHON = "/usr/bin/python3"
 OUR_PROGRAMS = tuple(f"/opt/hvdocker/bin/{name}" for name in ("entrypoint", "supervisor", "rank", "ssh", "check"))
-# What `judge_image_facts` has to know about files.
+# The files of an image that `judge_image_facts` looks at.
 PATHS = (SHELL, "/usr/sbin/sshd", "/usr/bin/ssh", OUR_PYTHON, SYSTEM_PYTHON, *OUR_PROGRAMS)
 _EXECUTABLE = 0o001
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from hvdocker.launchers import LAUNCHERS
 from hvdocker.launchers.launcher import Launcher
 
-# The first of the label, in its order. `openmpi` is a program (mpirun) or the package of that name.
+# The frameworks that the label lists first, in this order. `openmpi` is a program (mpirun) or the package of that name.
 _FIRST = (
     "tensorflow", "keras", "horovod", "torch", "lightning", "accelerate", "jax", "mpi4py", "openmpi", "numpy",
 )  # fmt: skip

@@ -18,7 +18,7 @@ from hvdocker.sync.ignore_files import IgnoreScope, scope_above
 from hvdocker.sync.tree import FOLDER_MODE, Entry, FileStat, Tree
 
 ALWAYS_SKIPPED = frozenset((".git", ".hvdocker", "__pycache__"))
-# How often a folder is read in which files vanish or shrink meanwhile.
+# The most times that a folder is read if files vanish or shrink while it is read.
 READ_TRIES = 5
 _CHUNK = 1 << 20
 # Hashing releases the interpreter's lock only for large chunks, so small files gain nothing from threads.

@@ -85,7 +85,7 @@ def from_dockerfile(image: str, config: Mapping[str, Any], has_bash: bool) -> st
 
 
 def _run(program: str) -> str:
-    # As a list: the image may set a SHELL that is not one.
+    # The command is a list of words, because the SHELL that the image sets may not be a POSIX shell.
     return f"RUN {json.dumps(['/bin/sh', f'{FOLDER}/{program}'])}"
 
 

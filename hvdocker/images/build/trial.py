@@ -14,7 +14,7 @@ from docker import APIClient
 from hvdocker import assets
 from hvdocker.images.frameworks import FRAMEWORKS, OTHER_NAMES, FrameworksFound, PythonFound
 
-# Ranks run as the SSH user. What a user without any rights can read, they can.
+# The search runs as a user without any rights. Ranks run as the SSH user, who can read at least the same files.
 NOBODY = "65534:65534"
 _TIMEOUT_S = 120
 

@@ -59,12 +59,12 @@ class WheelCache:
                 self.root.mkdir(parents=True, exist_ok=True)
                 self._forget_unused()
                 if not self._download(missing, say, index) and len(missing) > 1:
-                    # One package without a wheel makes pip give up all of them.
+                    # pip downloads nothing if one of the packages has no wheel, so download each by itself.
                     for pin in missing:
                         self._download([pin], lambda line: None, index)
         found = self.find(pins)
         for name in found:
-            # The time only delays the removal. Wheels in a folder that cannot be written are used too.
+            # A new time only delays the removal of the wheel. So it does not matter if the folder cannot be written.
             with contextlib.suppress(OSError):
                 os.utime(self.root / name)
         return found
