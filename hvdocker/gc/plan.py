@@ -129,7 +129,6 @@ def _why_removable(container: ContainerSeen) -> str | None:
 
 
 def combined_plan(cluster: str, runs: Sequence[Plan], rest: Plan) -> Plan:
-    """Return one plan for display: the plan of each dead run (`runs`), then the `rest`.
-
-    `cluster` is the inventory's cluster, which the plan names."""
+    """Return one plan for display: the plan of each dead run (`runs`), then the `rest`. `cluster` is the name of the
+    inventory's cluster, which becomes the name in the plan."""
     return Plan("gc", cluster, tuple(stage for plan in (*runs, rest) for stage in plan.stages))

@@ -80,7 +80,7 @@ def has_settled(look: FileStat, seen_ns: int) -> bool:
     """Return whether a file last changed more than two seconds before `seen_ns`, a time in nanoseconds. `look` is the
     file's stat.
 
-    Any later change then gives the file new times, even if the clock of the file system is coarse."""
+    If True, any later change gives the file new times, even if the clock of the file system is coarse."""
     return max(look[1:3]) < seen_ns - _SETTLED_NS
 
 

@@ -1,4 +1,4 @@
-"""Packs the files that hosts lack into one tar stream, compressed if the codec says so.
+"""Packs the files that hosts lack into one tar stream, and compresses the stream with the chosen codec.
 
 Files are read in chunks, so they may be larger than the memory."""
 

@@ -39,11 +39,11 @@ class FoundFile:
 
 def read_tree(root: Path, cache: HashCache | None = None, checksum: bool = False) -> Tree:
     """Read the code folder `root` into a tree. Files that have not changed since their hash was stored in `cache` are
-    not read again; without a cache, all files are read.
+    not read again. Without a cache, or with `checksum`, all files are read.
 
-    With `checksum` all files are read despite the cache. A file that grows is read up to the size that it has when it
-    is opened. If a file vanishes or shrinks, the folder is read again, up to READ_TRIES times in total. Raise
-    CodeChanged after that, and UsageProblem for a file that cannot be read."""
+    A file that grows is read up to the size that it has when it is opened. If a file vanishes or shrinks, the folder is
+    read again, up to READ_TRIES times in total; after that CodeChanged is raised. Raise UsageProblem for a file that
+    cannot be read."""
     for _ in range(READ_TRIES - 1):
         with contextlib.suppress(CodeChanged):
             return _read_tree(root, cache, checksum)

@@ -26,7 +26,7 @@ MOST_NAMED = 4
 
 @dataclass(frozen=True)
 class Session:
-    """The open links by host name, and the errors of the hosts that could not be reached (`failed`), also by host
+    """The open links by host name. `failed` has the errors of the hosts that could not be reached, also by host
     name."""
 
     links: dict[str, HostLink]

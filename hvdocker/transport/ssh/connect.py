@@ -65,8 +65,8 @@ class Credentials:
     """What all SSH connections of one command share: opened keys, known host keys, the passphrases and host keys that
     the user gave or accepted, ~/.ssh/config and the keep-alive monitor.
 
-    `passphrases` maps paths of key files to passphrases, `accepted` are host keys that the user trusts. The caller may
-    add to both later: the next connection uses what was added."""
+    `passphrases` maps paths of key files to passphrases. `accepted` are host keys that the user trusts. The caller may
+    add to both later; a connection that is opened after that uses the additions."""
 
     def __init__(
         self,

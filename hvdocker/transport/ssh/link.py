@@ -103,7 +103,7 @@ class SshLink:
         return Command((*self.docker_argv, "system", "dial-stdio"))
 
     def use_engine(self, access: EngineAccess) -> bool:
-        """Reach the engine as `access` says from now on. Return whether its `socket` and `uses_cli` are the same as
+        """Use `access` from now on to reach the engine. Return whether its `socket` and `uses_cli` are the same as
         before. If not, the client of the engine is closed, and the next call of `engine` opens a new one."""
         is_same = (access.socket, access.uses_cli) == (self._access.socket, self._access.uses_cli)
         self._access = access
