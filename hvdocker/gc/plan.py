@@ -79,13 +79,13 @@ def plan_other_leftovers(
 ) -> Plan:
     """Plan the removal of everything unused that does not belong to a dead run. `found` has the leftovers by host.
 
-    `cluster` is the inventory's cluster, which the plan names; the leftovers of all clusters are removed. `taken`
-    are the clusters of dead runs, which are removed as a whole. Only containers of `owner` are removed; None means of
-    all owners. Images are not checked for their owner. `found` has only feeds of the SSH user.
+    The leftovers of all clusters are removed; `cluster` is only the name in the plan. `taken` are the clusters of dead
+    runs, which are removed as a whole elsewhere. Only containers of `owner` are removed; None means of all owners.
+    Images are not checked for their owner. Feeds need no check, because `found` has only feeds of the SSH user.
 
-    A master that was created but never started is removed: while `gc` holds the hosts' locks, no `train` can be
-    about to start it. If not every host answered (`is_whole` is false), such a master stays if one of its workers
-    was not observed: that worker may hold secrets of the job, and only the label of the master says so."""
+    A master that was created but never started is removed: while `gc` holds the hosts' locks, no `train` can be about
+    to start it. If not every host answered (`is_whole` is false), such a master stays if one of its workers was not
+    observed: that worker may hold secrets of the job, and only the label of the master says so."""
     containers: list[Step] = []
     secrets: list[Step] = []
     seen = {host: here.containers for host, here in found.items()}

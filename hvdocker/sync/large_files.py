@@ -20,7 +20,8 @@ from hvdocker.transport.ssh.openssh.choice import MIN_TOTAL_BYTES
 
 
 def split_large(tree: Tree, paths: tuple[str, ...], codec: Codec) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Split the files `paths` of the tree into the large files, which are sent one by one, and all others. Return both.
+    """Split the files `paths` of the tree into two groups and return both: first the large files, which are sent one by
+    one, then all others.
 
     If the stream is compressed with `codec`, no file counts as large. A file without `Entry.stat` does not count as
     large either: it may have changed unnoticed since it was hashed, so its content has to be hashed again while it is

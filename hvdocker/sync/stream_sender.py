@@ -112,7 +112,7 @@ class StreamSender:
         return outcomes
 
     def _deliver(self, name: str, parcel: StreamFiles, pieces: Iterator[Piece], hosts: int) -> SendResult:
-        """Send a stream to the host `name` and return the result: first the large files of `parcel`, then its `pieces`.
+        """Send the large files of `parcel` to the host `name`, then the `pieces` of its stream, and return the result.
         `hosts` is the number of hosts, including this one, that receive at the same time."""
         target = self.targets[name]
         started = time.monotonic()

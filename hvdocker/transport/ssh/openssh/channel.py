@@ -21,7 +21,7 @@ _LOOK_S = 0.1
 
 
 class PipeSocket(socket.socket):
-    """A socket with the attribute `closed`, which a paramiko channel has too and the Docker SDK asks for."""
+    """A socket with the attribute `closed`, as a paramiko channel has it. The Docker SDK reads this attribute."""
 
     @property
     def closed(self) -> bool:
