@@ -14,8 +14,8 @@ from hvdocker.engine.file_spec import FileSpec, with_user
 
 
 def put_files(engine: APIClient, container: str, files: Iterable[FileSpec], uid: int, gid: int) -> None:
-    """Put files into a container, below /run/hvdocker. They belong to `uid` and `gid` (the container's user) and get
-    exactly the modes in `files`. The container may be running or not."""
+    """Put files into a container, below /run/hvdocker. The files belong to `uid` and `gid` (the container's user) and
+    get exactly the modes in `files`. The container may be running or not."""
     folder, _, top = names.CONTAINER_FOLDER.rpartition("/")
     engine.put_archive(container, folder, _pack(files, uid, gid, top))
 
@@ -34,9 +34,9 @@ def put_initial_files(
 
 
 def put_secrets(engine: APIClient, container: str, job: str, values: Mapping[str, bytes], uid: int, gid: int) -> None:
-    """Put the secrets of a job into the container's folder /run/hvdocker/secrets/<job>, one file for each. They belong
-    to `uid` and `gid`, and only `uid` (the container's user) can read them. `values` maps the name of a secret, which
-    is also its file name, to its value."""
+    """Put the secrets of a job into the container's folder /run/hvdocker/secrets/<job>, one file for each secret. The
+    files belong to `uid` and `gid`, and only `uid` (the container's user) can read them. `values` maps the name of a
+    secret, which is also its file name, to its value."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as tar:
         for folder in ("secrets", f"secrets/{job}"):

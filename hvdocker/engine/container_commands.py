@@ -1,8 +1,8 @@
-"""Commands to run in a container: checks, and scripts that signal the ranks of a job or the processes of an
-`exec`.
+"""Commands that are run in containers: checks, and scripts that signal the ranks of a job or the processes of an
+`exec`. Pure.
 
-A process is identified by a variable in its environment, which its children inherit. A process id alone is not
-enough, because the id of an ended process may be reused. Pure."""
+A process is identified by a variable in its environment, which its children inherit. A process id alone is not enough,
+because the id of an ended process may be reused."""
 
 from __future__ import annotations
 

@@ -24,8 +24,8 @@ OnOutput = Callable[[bytes, bool], None]
 
 @dataclass(frozen=True)
 class GracePeriod:
-    """How long processes may run after SIGTERM before they get SIGKILL (`grace_s`, in seconds). `clock` and `sleep`
-    measure this time and wait; tests replace them."""
+    """How long processes may run after SIGTERM before they get SIGKILL (`grace_s`, in seconds). `clock` measures this
+    time, and `sleep` waits; tests replace both."""
 
     grace_s: float
     clock: Callable[[], float] = time.monotonic
@@ -34,9 +34,9 @@ class GracePeriod:
 
 @dataclass(frozen=True)
 class ContainerCommand:
-    """A command to run in a container. `workdir` is the folder in the container in which it starts. `token` is a text
-    of the caller's choice that no other command has. It is put into the environment of the command, so that `end_exec`
-    can find and end its processes."""
+    """A command to run in a container. `workdir` is the folder in the container in which the command starts. `token` is
+    a text of the caller's choice that no other command has. It is put into the environment of the command, so that
+    `end_exec` can find and end the command's processes."""
 
     argv: tuple[str, ...]
     workdir: str
@@ -127,8 +127,8 @@ def exec_output(engine: APIClient, container: str, argv: list[str]) -> tuple[int
     """Run a command in a running container; return its exit code, and its standard output and standard error as one
     text.
 
-    Exceptions of the engine are not translated here. This function is for the actions of steps; the code that
-    carries out a plan translates the exceptions of all its actions."""
+    Exceptions of the engine are not translated here. Only actions of plan steps use this function, and the code that
+    carries out a plan translates the exceptions of all actions."""
     made = engine.exec_create(container, argv)["Id"]
     output: bytes = engine.exec_start(made)
     return engine.exec_inspect(made)["ExitCode"], output.decode("utf-8", "replace")

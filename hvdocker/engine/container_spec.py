@@ -69,7 +69,7 @@ class ContainerSpec:
             # A worker need not be replaced when the job that it joined is over.
             names.LABEL_JOINED,
             names.LABEL_SHARE,
-            # The image itself counts: `up --image` with the image that a worker has need not replace it.
+            # Only the image itself counts. `up --image` need not replace a worker that already has the named image.
             names.LABEL_IMAGE_NAME,
         )
         # Earlier versions had the field `has_gpus` instead of `devices`. It is used again for containers without
@@ -77,7 +77,7 @@ class ContainerSpec:
         if not fields["devices"]:
             del fields["devices"]
             fields["has_gpus"] = False
-        # As above: containers without these settings keep the fingerprint of the time before there were any.
+        # Earlier versions lacked these fields. A container that does not set them keeps the fingerprint of that time.
         for name in ("groups", "hostname", "hostname_address"):
             if not fields[name]:
                 del fields[name]

@@ -29,9 +29,9 @@ Show = Callable[[Plan], None]
 
 @dataclass(frozen=True)
 class GcOptions:
-    """The flags of `gc`. `is_sure`: do not ask the user. `discards`: do not fetch outputs. `with_images`: also
-    remove hvdocker's images that no container uses. `is_forced`: also remove what other owners left. `lock_wait_s`: how
-    long to wait for locks."""
+    """The flags of `gc`. With `is_sure` the user is not asked. With `discards` no outputs are fetched. With
+    `with_images`, hvdocker's images that no container uses are removed too. With `is_forced`, what other owners left is
+    removed too. `lock_wait_s` is the longest time to wait for locks, in seconds."""
 
     is_sure: bool = False
     discards: bool = False
@@ -44,8 +44,9 @@ class GcOptions:
 
 @dataclass
 class GcReport:
-    """The result of the verb `gc`. `plan` is what was planned. `runs` are the clusters of the dead runs that `gc` set
-    out to remove, `fetched` the outputs of their jobs, by job. `errors` says what could not be reached or removed."""
+    """The result of the verb `gc`. `plan` is what was planned. `runs` are the clusters of the dead runs that `gc` tried
+    to remove, and `fetched` has the outputs of their jobs, by job. `errors` says what could not be reached or
+    removed."""
 
     plan: Plan
     runs: tuple[str, ...] = ()
@@ -55,8 +56,8 @@ class GcReport:
 
 @dataclass(frozen=True)
 class _Unused:
-    """What is no longer used. `runs` has the dead runs by cluster name, each with its own inventory and the plan
-    that removes it. `rest` is the plan that removes everything else. `errors` are those of hosts that could not be
+    """What is no longer used. `runs` has the dead runs by cluster name, each with its own inventory and the plan that
+    removes it. `rest` is the plan that removes everything else. `errors` has the errors of hosts that could not be
     observed."""
 
     runs: Mapping[str, tuple[Located, ClusterToRemove]]
@@ -70,8 +71,8 @@ class _Unused:
 def gc(env: Env, located: Located, options: GcOptions, show: Show = lambda plan: None) -> GcReport:
     """Find what is unused, call `show` with the plan, ask the user, and remove it. A dry run only shows the plan.
 
-    Hosts that cannot be reached become errors in the report. Raises HvdockerError if the user refuses, UsageProblem if
-    the user cannot be asked; then nothing of the plan is removed. Locks and tickets of dead clients (hvdocker
+    Hosts that cannot be reached become errors in the report. Raise HvdockerError if the user refuses, and UsageProblem
+    if the user cannot be asked; then nothing of the plan is removed. Locks and tickets of dead clients (hvdocker
     processes) are removed without a question, except in a dry run."""
     cluster = located.inventory.cluster
     with connected(env, located, options.accept_new_host_keys, must_all=False) as session:
@@ -103,9 +104,10 @@ def _find_unused(
 
 
 def _removable_runs(env: Env, found: Mapping[str, HostLeftovers], options: GcOptions) -> list[DeadRun]:
-    """Return the dead runs of this user, or with --force of all users. `found` has the leftovers by host.
+    """Return the dead runs that `gc` may remove: those of this user, or with --force those of all users. `found` has
+    the leftovers by host.
 
-    Each run that is left alone is reported to the listener."""
+    The user gets a note about each dead run that stays."""
     mine = []
     for run in dead_runs(found):
         if options.is_forced or run.is_of(env.maker().owner):
@@ -121,8 +123,8 @@ def _look_at_runs(
 ) -> dict[str, tuple[Located, ClusterToRemove]]:
     """Return, by cluster name, each dead run in `runs` with its own inventory and the plan that removes it.
 
-    A run is left alone, and reported to the listener, if it may have outputs in folders that cannot be observed with
-    this inventory."""
+    A run is left out if it may have outputs in folders that cannot be observed with this inventory. The user gets a
+    note about it."""
     found = {}
     for run in runs:
         own = named(env, located, run.cluster)
@@ -136,12 +138,12 @@ def _look_at_runs(
 
 
 def _confirmed(env: Env, found: _Unused, options: GcOptions) -> _Unused:
-    """Ask the user, and return what of `found` may be removed. Raises HvdockerError if the user refuses or nothing is
-    left to remove, UsageProblem if the user cannot be asked.
+    """Ask the user, and return what of `found` may be removed. Raise HvdockerError if the user refuses or nothing is
+    left to remove, and UsageProblem if the user cannot be asked.
 
-    The user is first asked about each dead run with a job that still trains, then about the whole removal. If some
-    host could not be observed, runs that still train are kept without a question. With `options.is_sure` nothing is
-    asked, and the result may be empty."""
+    The user is first asked about each dead run with a job that still trains, then about the whole removal. If some host
+    could not be observed, runs that still train are kept without a question. With `options.is_sure` nothing is asked,
+    and the result may be empty."""
     running = {name: sight.running() for name, (_, sight) in found.runs.items() if sight.running()}
     if found.errors and running:
         # The client of such a run may be alive, with its ticket on a host that could not be observed.
@@ -207,8 +209,8 @@ def _remove_run(
     errors are added to `report`.
 
     `own` is the inventory with the run's cluster name, `sight` has the plan, and `held` are the locks of the hosts. If
-    a job cannot be ended or its outputs cannot be fetched, nothing of this run is removed; other runs still are. Raises
-    only the error of a lock that was lost before the removal."""
+    a job cannot be ended or its outputs cannot be fetched, nothing of this run is removed, and `gc` goes on with the
+    other runs. The only error that is raised is that of a lock that was lost before the removal."""
     try:
         done = fetch_and_remove(env, own, session, sight, held)
     except HvdockerError as error:
@@ -221,7 +223,7 @@ def _remove_run(
 
 
 def _still_planned(now: Plan, before: Plan) -> Plan:
-    """Return the steps of `now` that were already in `before`, which the user confirmed."""
+    """Return the plan `now` with only those steps that are also in `before`, the plan that the user confirmed."""
     known = set(before.steps)
     stages = (Stage(s.name, tuple(step for step in s.steps if step in known)) for s in now.stages)
     return replace(now, stages=tuple(stage for stage in stages if stage.steps))

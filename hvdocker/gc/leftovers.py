@@ -1,4 +1,4 @@
-"""What hvdocker has left on a host, for all clusters, and which clients (hvdocker processes) are alive. Only data:
+"""The leftovers of hvdocker on a host, for all clusters, and which clients (hvdocker processes) are alive. Only data:
 plan.py decides what is removed."""
 
 from __future__ import annotations

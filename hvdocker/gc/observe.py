@@ -27,7 +27,8 @@ _UNTAGGED = "<none>:<none>"
 def see_leftovers(links: Mapping[str, HostLink], with_images: bool, clears: bool) -> HostOutcomes[HostLeftovers]:
     """Look for leftovers on all hosts at once. Hosts that cannot be asked are in `failed` of the result.
 
-    `with_images`: also look for unused images. `clears`: also remove dead tickets while the live ones are listed."""
+    With `with_images`, unused images are looked for too. With `clears`, dead tickets are removed while the live tickets
+    are listed."""
     return for_each_host(links, lambda name: _see(links[name], with_images, clears))
 
 

@@ -33,8 +33,8 @@ class DeadRun:
 @dataclass
 class _RunSeen:
     """What was observed of one cluster that a `hvdocker run` made. `owners` are the owners that its containers and
-    folders name, `hosts` the hosts that have them. `is_live`: the `hvdocker run` has a live ticket on one of the
-    hosts."""
+    folders name, `hosts` the hosts that have them. `is_live` says that the `hvdocker run` has a live ticket on one of
+    the hosts."""
 
     owners: set[str]
     hosts: list[str]
@@ -79,13 +79,13 @@ def plan_other_leftovers(
 ) -> Plan:
     """Plan the removal of everything unused that does not belong to a dead run. `found` has the leftovers by host.
 
-    `cluster` is the inventory's cluster, which the plan names; the leftovers of all clusters are removed. `taken`
-    are the clusters of dead runs, which are removed as a whole. Only containers of `owner` are removed; None means of
-    all owners. Images are not checked for their owner. `found` has only feeds of the SSH user.
+    The leftovers of all clusters are removed; `cluster` is only the name in the plan. `taken` are the clusters of dead
+    runs, which are removed as a whole elsewhere. Only containers of `owner` are removed; None means of all owners.
+    Images are not checked for their owner. Feeds need no check, because `found` has only feeds of the SSH user.
 
-    A master that was created but never started is removed: while `gc` holds the hosts' locks, no `train` can be
-    about to start it. If not every host answered (`is_whole` is false), such a master stays if one of its workers
-    was not observed: that worker may hold secrets of the job, and only the label of the master says so."""
+    A master that was created but never started is removed: while `gc` holds the hosts' locks, no `train` can be about
+    to start it. If not every host answered (`is_whole` is false), such a master stays if one of its workers was not
+    observed: that worker may hold secrets of the job, and only the label of the master says so."""
     containers: list[Step] = []
     secrets: list[Step] = []
     seen = {host: here.containers for host, here in found.items()}
@@ -119,7 +119,8 @@ def plan_other_leftovers(
 
 
 def _why_removable(container: ContainerSeen) -> str | None:
-    """Return why the container can be removed, or None if it must stay."""
+    """Return the reason for which the container can be removed, as text for the plan. Return None if the container must
+    stay."""
     if container.role == names.ROLE_MASTER and container.state in ("created", "dead"):
         return "a job that never started"
     if container.role == names.ROLE_DOCTOR and not container.is_running:
@@ -128,7 +129,6 @@ def _why_removable(container: ContainerSeen) -> str | None:
 
 
 def combined_plan(cluster: str, runs: Sequence[Plan], rest: Plan) -> Plan:
-    """Return one plan for display: the plan of each dead run (`runs`), then the `rest`.
-
-    `cluster` is the inventory's cluster, which the plan names."""
+    """Return one plan for display: the plan of each dead run (`runs`), then the `rest`. `cluster` is the name of the
+    inventory's cluster, which becomes the name in the plan."""
     return Plan("gc", cluster, tuple(stage for plan in (*runs, rest) for stage in plan.stages))

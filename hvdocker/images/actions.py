@@ -22,11 +22,11 @@ PULLED = "pulled"
 
 @contextmanager
 def prepare(some: list[Step], context: Context) -> Iterator[None]:
-    """Open one shipment for all ShipImage steps in `some`, so that the image is read once for all hosts. The
-    shipment is put into `context.shipment`; without such steps none is opened. The caller carries out the steps in
-    the `with` block.
+    """Open one shipment for all ShipImage steps in `some`, so that the image is read once for all hosts. The shipment
+    is put into `context.shipment`; without such steps none is opened. The caller carries out the steps in the `with`
+    block.
 
-    Afterwards raise HostUnfit if hosts pulled different builds of the image."""
+    At the end of the block, raise HostUnfit if hosts pulled different builds of the image."""
     ships = [step for step in some if isinstance(step, ShipImage)]
     with contextlib.ExitStack() as stack:
         if ships:
@@ -85,7 +85,8 @@ def _progress_of(step: Step, context: Context) -> Callable[[int, int], None]:
 
 
 def _remove_image(step: RemoveImage, context: Context) -> None:
-    """Remove the image. Do nothing if it is already gone (404) or has come into use since the plan was made (409)."""
+    """Remove the image. Do nothing if the image is already gone (404), or if a container uses it since the plan was
+    made (409)."""
     from docker.errors import APIError
 
     try:

@@ -21,8 +21,8 @@ from hvdocker.transport.errors import translating_errors
 
 
 def check_image(env: Env, image: str, on: str | None, inventory: Path | None) -> ImageCheck:
-    """Return whether the image can serve a cluster. It is examined on the host `on` of the inventory, or on the
-    controller if `on` is None.
+    """Return the result of `image check`, which says whether the image can serve a cluster. The image is examined on
+    the host `on` of the inventory, or on the controller if `on` is None.
 
     Raise HvdockerError if there is no such image."""
     tag = names.image_tag(image)

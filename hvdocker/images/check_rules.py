@@ -16,18 +16,18 @@ SHELL = "/bin/sh"
 OUR_PYTHON = "/opt/hvdocker/python"
 SYSTEM_PYTHON = "/usr/bin/python3"
 OUR_PROGRAMS = tuple(f"/opt/hvdocker/bin/{name}" for name in ("entrypoint", "supervisor", "rank", "ssh", "check"))
-# What `judge_image_facts` has to know about files.
+# The files of an image that `judge_image_facts` looks at.
 PATHS = (SHELL, "/usr/sbin/sshd", "/usr/bin/ssh", OUR_PYTHON, SYSTEM_PYTHON, *OUR_PROGRAMS)
 _EXECUTABLE = 0o001
 
 
 @dataclass(frozen=True)
 class ImageFacts:
-    """What was found out about an image.
+    """The facts about an image from which `image check` judges it.
 
-    `architecture` is the CPU architecture of the image, `engine_architecture` that of the engine which has it. `files`
-    are those of PATHS that exist in the image, with their permission bits. `found` has the frameworks of the image,
-    None if no container of the image could run the search for them."""
+    `architecture` is the CPU architecture of the image, and `engine_architecture` that of the engine that has the
+    image. `files` has those of PATHS that exist in the image, with their permission bits. `found` has the frameworks of
+    the image, None if no container of the image could run the search for them."""
 
     image: str
     architecture: str

@@ -1,5 +1,5 @@
-"""Finds the image of a cluster whose inventory does not decide it: the GPU image or the CPU image if the inventory
-names none, or the image of an earlier `up --image`."""
+"""Finds the image of a cluster if the inventory does not decide it. If the inventory names no image, that is the GPU
+image or the CPU image. After an earlier `up --image`, it is the image that this command named."""
 
 from __future__ import annotations
 
@@ -32,11 +32,12 @@ def with_default_image(located: Located, session: Session) -> Located:
 
 
 def with_forced_image(inventory: Inventory, state: ClusterState) -> tuple[Inventory, ClusterState]:
-    """Return the inventory with the image that an earlier `up --image` named, and the state with that image of the
-    controller. Both are unchanged if no worker in `state` has such an image, or if this `up` names one.
+    """Return the inventory and the state for the image that an earlier `up --image` named. Both are unchanged if no
+    worker in `state` has such an image, or if the present command names an image.
 
-    A host without such a worker was asked for the image of the inventory. So it counts as a host without an image;
-    sending it again takes only the layers that it lacks."""
+    Otherwise the returned inventory names that image, and the returned state has the controller's copy of it. Only
+    hosts whose workers have the image were asked for it. Any other host counts as a host without the image; sending it
+    there again takes only the layers that the host lacks."""
     found = with_image_of_workers(inventory, state)
     if found.image == inventory.image:
         return found, state

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from hvdocker.launchers import LAUNCHERS
 from hvdocker.launchers.launcher import Launcher
 
-# The first of the label, in its order. `openmpi` is a program (mpirun) or the package of that name.
+# The frameworks that the label lists first, in this order. `openmpi` is a program (mpirun) or the package of that name.
 _FIRST = (
     "tensorflow", "keras", "horovod", "torch", "lightning", "accelerate", "jax", "mpi4py", "openmpi", "numpy",
 )  # fmt: skip
@@ -24,8 +24,8 @@ OTHER_NAMES = {
 
 
 def searched_frameworks(launchers: Iterable[Launcher]) -> tuple[str, ...]:
-    """Return the frameworks that an image is searched for, in the order of the label. After the fixed ones come those
-    that only `launchers` name."""
+    """Return the names of the frameworks that an image is searched for, in the order in which the label lists them:
+    first a fixed list, then further frameworks that `launchers` need."""
     named = (name for launcher in launchers for name in (*launcher.frameworks, launcher.default_for) if name)
     return tuple(dict.fromkeys((*_FIRST, *named)))
 
@@ -52,16 +52,18 @@ class FrameworksFound:
 
 
 def frameworks_text(found: Mapping[str, str]) -> str:
-    """Return the value of the label `hvdocker.frameworks` for these versions by name."""
+    """Return the value of the label `hvdocker.frameworks`. `found` has the versions of an image's frameworks by
+    name."""
     return ",".join(f"{name}={found[name]}" for name in FRAMEWORKS if name in found)
 
 
 def default_launcher(found: Mapping[str, str]) -> str:
-    """Return the name of the launcher that a job on an image with these frameworks gets, if neither the user nor the
-    inventory names one."""
+    """Return the name of the launcher that a job gets if neither the user nor the inventory names one. `found` has the
+    versions of the image's frameworks by name."""
     return next((launcher.name for launcher in LAUNCHERS if launcher.default_for in found), "each")
 
 
 def launchers_served(found: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the names of the launchers that an image with these frameworks can serve."""
+    """Return the names of the launchers that an image can serve. `found` has the versions of the image's frameworks by
+    name."""
     return tuple(launcher.name for launcher in LAUNCHERS if all(name in found for name in launcher.frameworks))

@@ -113,7 +113,7 @@ def push(env: Env, located: Located, request: PushRequest, show: Show = lambda p
         located = replace(located, inventory=inventory)
     with connected(env, located, request.accept_new_host_keys) as session:
         inventory = with_default_image(located, session).inventory
-        # The image that is pushed, also where workers have another one from `up --image`.
+        # Push this image, even to hosts whose workers have another image from an earlier `up --image`.
         inventory = replace(inventory, forced_image=inventory.image)
         report = _observe_and_plan(inventory, session)
         if request.is_dry_run or report.plan.is_empty:

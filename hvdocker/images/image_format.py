@@ -11,10 +11,10 @@ from hvdocker.protocol.format import FORMAT
 
 
 def format_problem(image: str, labels: Mapping[str, str]) -> HvdockerError | None:
-    """Return the error for an image made for hvdocker whose programs use another version of the formats, else None.
-    `labels` are those of the image, or of a container that was made from it.
+    """Return an error if the image is made for hvdocker, but its programs use another version of the formats in
+    hvdocker.protocol than this hvdocker. Otherwise return None, also for an image that is not made for hvdocker.
 
-    The result is None also for an image that is not made for hvdocker."""
+    `labels` are those of the image, or of a container that was made from it."""
     if names.LABEL_IMAGE not in labels:
         return None
     said = labels.get(names.LABEL_FORMAT, "")

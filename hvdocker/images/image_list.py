@@ -14,7 +14,7 @@ from hvdocker.errors import HvdockerError
 @dataclass(frozen=True)
 class ImageEntry:
     """An image on one engine. `host` is the name of the host, or `here` for the controller. `content` is a hash that is
-    equal on all engines; `id` is valid on this engine only. `created` is a Unix time."""
+    equal on all engines, while `id` is valid on this engine only. `created` is a Unix time."""
 
     host: str
     name: str
@@ -38,8 +38,8 @@ class ImageList:
 
     @property
     def differing(self) -> frozenset[tuple[str, str]]:
-        """The pairs (host, name) of images that differ from the usual build: their content is not the one that most
-        engines have under this name. In a tie the first engine decides."""
+        """The images that differ from the usual build, as pairs (host, name). The usual build of a name is the content
+        that most engines have under this name. In a tie the content of the first engine counts."""
         by_name: dict[str, list[ImageEntry]] = {}
         for entry in self.entries:
             by_name.setdefault(entry.name, []).append(entry)
@@ -50,7 +50,7 @@ class ImageList:
 
     @property
     def lacking(self) -> tuple[str, ...]:
-        """Those of `hosts` whose engines lack the cluster's image. Empty without an inventory."""
+        """The hosts in `hosts` whose engines lack the cluster's image. Empty without an inventory."""
         having = {entry.host for entry in self.entries if entry.name == self.cluster_image}
         return tuple(host for host in self.hosts if host not in having) if self.cluster_image else ()
 
@@ -79,7 +79,7 @@ class ImageList:
 
 
 def is_listed(image_names: Iterable[str], labels: Mapping[str, str], cluster_image: str) -> bool:
-    """Whether `image ls` shows an image with these names and labels. It shows images made for or by hvdocker, and the
-    cluster's image."""
+    """Return whether `image ls` shows an image with these names and labels. It shows images made for or by hvdocker,
+    and the cluster's image."""
     is_ours = names.LABEL_IMAGE in labels or names.LABEL_REQUIREMENTS in labels
     return is_ours or any(name == cluster_image or name.startswith(names.OWN_IMAGE_PREFIXES) for name in image_names)

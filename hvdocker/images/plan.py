@@ -52,9 +52,9 @@ def plan_image(inventory: Inventory, state: ClusterState, placed: Mapping[str, H
 
 
 def runs_image(container: ContainerSeen, place: HostPlan, image: ImagePlan) -> bool:
-    """Whether the container runs the cluster's image `image`, possibly with a requirements layer on top. If not, the
-    container has to be replaced. `place` is the plan of the container's host. The answer is False if no engine has the
-    image yet.
+    """Return whether the container runs the cluster's image `image`, possibly with a requirements layer on top. If not,
+    the container has to be replaced. `place` is the plan of the container's host. The result is False if no engine has
+    the image yet.
 
     One image can have different ids on two engines: a configuration digest on a classic engine, a manifest digest with
     containerd. So the container's image id may also be the id that the image has on this host."""
@@ -71,7 +71,7 @@ def plan_push(inventory: Inventory, state: ClusterState) -> Plan:
     """Return the plan of `image push`: bring the inventory's image to every host that lacks it.
 
     The image need not be made for hvdocker. With a registry, the controller pushes the image and the hosts pull it.
-    Raise HvdockerError if no engine has the image, or if the controller would have to push it and lacks it for the CPU
+    Raise HvdockerError if no engine has the image, or if the controller has to push it and does not have it for the CPU
     architecture of the hosts. Raise HostUnfit if the image is for another CPU architecture."""
     arch = docker_arch(next(iter(state.hosts.values())).engine.architecture)
     source = _find_source(state, state.hosts, arch)

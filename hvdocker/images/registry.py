@@ -27,11 +27,11 @@ Progress = Callable[[int, int], None]
 
 
 def push(engine: APIClient, image: str, registry: str, progress: Progress) -> None:
-    """Push the image from `engine` to the registry (`registry`, such as `registry.lab:5000/team`). `progress` receives
-    the bytes done and the bytes in total.
+    """Push the image from `engine` to the registry `registry`, such as `registry.lab:5000/team`. `progress` receives
+    the bytes done and the bytes in total. Raise HvdockerError if the push fails.
 
     An engine pushes only a tag that starts with the registry's name. So the image has such a tag while it is being
-    pushed. Raise HvdockerError if the push fails."""
+    pushed."""
     with _temporary_tag(engine, image, registry) as remote:
         repository, tag = _split(remote)
         if remote != full_reference(image):
@@ -152,10 +152,10 @@ def _id_of(engine: APIClient, reference: str) -> str | None:
 
 
 def _follow_progress(messages: Iterable[Mapping[str, Any]], what: str, progress: Progress) -> None:
-    """Read the engine's messages about a push or a pull to their end. Call `progress` with the bytes done and the
-    bytes in total, summed over all layers.
+    """Read the engine's messages about a push or a pull to their end. Call `progress` with the bytes done and the bytes
+    in total, summed over all layers.
 
-    If a message is an error, raise HvdockerError with the text `what`, such as `pulling IMAGE failed`. Values are
+    If a message reports an error, raise HvdockerError with the text `what`, such as `pulling IMAGE failed`. Values are
     `Any` because the messages are the engine's parsed JSON."""
     done: dict[str, int] = {}
     total: dict[str, int] = {}

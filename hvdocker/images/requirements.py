@@ -47,11 +47,11 @@ _KEY_LENGTH = 16
 
 @dataclass(frozen=True)
 class Requirements:
-    """What pip installs.
+    """The requirements that pip installs on an image.
 
-    `source` is the path of the requirements file, for messages; it is not part of the key. `lines` are the
-    requirements and pip options, `constraints` the lines of files included with `-c`. `wheels` are the package
-    files of all --find-links folders."""
+    `source` is the path of the requirements file, for messages; it is not part of the key. `lines` are the requirements
+    and pip options, `constraints` the lines of files included with `-c`. `wheels` are the package files of all
+    --find-links folders."""
 
     source: str
     lines: tuple[str, ...]
@@ -148,7 +148,7 @@ def _problem_of_line(
     """Return why the line cannot become part of an image, as text for the user. Return None if it can.
 
     `path` is the file of the line. `included` is the match of a line that includes another file, None for other lines.
-    `reading` are the files being read, to find a file that includes itself."""
+    `reading` are the files that are being read, which shows whether a file includes itself."""
     if _URL_CREDENTIALS.search(line):
         return "a user or token in an address would stand in plans and scripts"
     if _VARIABLE.search(line):
@@ -165,8 +165,8 @@ def _problem_of_line(
 
 
 def _is_path(line: str) -> bool:
-    """Whether the requirement in `line` is a local path or file, such as `./pkg` or `a.whl`, which pip would look for
-    on the disk."""
+    """Return whether the requirement in `line` is a local path or file, such as `./pkg` or `a.whl`. Pip would look for
+    it on the disk."""
     target = re.split(r"[\s;]", line.rpartition("@ ")[2])[0]
     if "://" in target:
         return target.startswith("file:")

@@ -26,7 +26,8 @@ class BuildLayer(Step):
 
     `image` is the name of the new image. `base` is the id of the base image on the step's host, and `content` is its
     content hash, which is equal on every engine. `key` is a hash of the requirements and of `content`. It becomes a
-    label of the new image and so of its workers, which shows a later job that they already have its requirements."""
+    label of the new image and of the workers made from it. The label shows a later job that a worker already has its
+    requirements."""
 
     image: str
     base: str

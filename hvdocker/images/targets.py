@@ -36,7 +36,7 @@ class ImageTarget:
 
     @property
     def aliases(self) -> tuple[str, ...]:
-        """All short names of the target, its own first."""
+        """All short names of the target, with `name` first."""
         others = [short for short, tag in names.SHORT_IMAGE_NAMES.items() if tag == self.tag and short != self.name]
         return (self.name, *others)
 

@@ -1,9 +1,8 @@
 """Carries out the plan step SyncCode: syncs the code to all hosts of a stage (steps of a plan that run at the same
 time) together.
 
-`prepare` runs before the steps of the stage: it reads and packs the code folder once and syncs all hosts. The step of
-a host then only reports the outcome of that host. If every step synced its own host, each would read and pack the same
-files."""
+`prepare` runs before the steps of the stage. It reads and packs the code folder once and syncs all hosts. Each step
+then only reports the outcome of its host. If each step synced its own host, each would read and pack the same files."""
 
 from __future__ import annotations
 
@@ -48,8 +47,9 @@ def _sync_all_hosts(steps: Sequence[SyncCode], context: Context) -> None:
 
 
 def _note_partial_files(context: Context, grown: set[str]) -> None:
-    """Tell the user which files were not sent completely: files in `grown`, which became longer after they were hashed,
-    and files into which this command writes its own output, which are not synced."""
+    """Tell the user which files the hosts do not have completely. The files in `grown` became longer after they were
+    hashed, so only their first part was sent. Files into which this command writes its own output are not synced at
+    all."""
     tree: Tree = context.tree
     for path in sorted(grown):
         size = pluralize(tree.entries[path].size, "byte")
@@ -59,9 +59,10 @@ def _note_partial_files(context: Context, grown: set[str]) -> None:
 
 
 def _sync_code(step: SyncCode, context: Context) -> None:
-    """Report the outcome of the step's host, or raise its error. The sync itself was done before, by `prepare`.
+    """Report the outcome of the sync of the step's host, or raise its error. The sync itself was done before, by
+    `prepare`.
 
-    If another host failed, this host may have been skipped. Then it has no outcome, and nothing is reported."""
+    If another host failed, this host may have been skipped. It then has no outcome, and nothing is reported."""
     outcomes: HostOutcomes[SyncReport] = context.results[_OUTCOMES]
     if step.host in outcomes.failed:
         raise outcomes.failed[step.host]
@@ -75,10 +76,11 @@ def _sync_code(step: SyncCode, context: Context) -> None:
 
 
 class _Bars:
-    """Shows a progress bar per host. A host causes at most a hundred progress events, none if its transfer is small.
+    """Shows a progress bar for each host. A host causes at most a hundred progress events, and none if its transfer is
+    small.
 
-    A sync calls the object with host, bytes done and bytes in total for every piece that is sent. After Ctrl-C the call
-    raises Interrupted, which ends the transfer."""
+    A sync calls this object with host, bytes done and bytes in total, for every piece that is sent. After Ctrl-C the
+    call raises Interrupted, which ends the transfer."""
 
     def __init__(self, context: Context) -> None:
         self._context = context

@@ -1,7 +1,8 @@
-"""Copies one stream, which is read and packed once, to many hosts at the same time.
+"""Copies one stream to many hosts at the same time. The stream is read and packed only once.
 
-The stream consists of pieces. Each host has a queue of a few pieces, which limits the memory, so the slowest host
-sets the pace. A host whose transfer has ended or failed leaves, and the others no longer wait for it."""
+The stream consists of pieces. Each host has a queue of a few pieces, which limits the memory, so the slowest host sets
+the pace. If the transfer to a host ends or fails, this host leaves the broadcast, and the others no longer wait for
+it."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ _WINDOW = 16
 
 
 class Broadcast:
-    """A thread that reads the pieces of a stream and puts each into the queue of every host in `names`.
+    """A thread that reads the pieces of a stream and puts each piece into the queues of all hosts in `names`.
 
     A queue holds at most `window` pieces. `error` is the exception that reading raised, or None."""
 
@@ -49,8 +50,8 @@ class Broadcast:
         self._thread.join()
 
     def _all(self, name: str) -> Iterator[Piece]:
-        """Yield the pieces for the host `name`. If reading the stream failed, raise HvdockerError after the last piece,
-        so that a partial stream never looks complete."""
+        """Yield the pieces for the host `name`. If reading the stream failed, raise HvdockerError after the last piece.
+        Otherwise a partial stream would look complete."""
         while piece := self._next(name):
             yield piece
         if self.error:
@@ -85,8 +86,8 @@ class Broadcast:
             self._moved.notify_all()
 
     def _enqueue(self, piece: Piece) -> bool:
-        """Append the piece to the queues of all hosts, as soon as every queue has room. Return whether any host is
-        left; if not, reading can stop."""
+        """Wait until every queue has room, and append the piece to the queues of all hosts. Return whether any host
+        still takes part; if not, the caller stops reading."""
         with self._moved:
             self._moved.wait_for(self._has_room)
             for waiting in self._waiting.values():

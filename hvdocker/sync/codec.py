@@ -28,8 +28,8 @@ class Codec(Enum):
 class LinkSpeed:
     """The facts from which the compression for one host is chosen.
 
-    `bytes_per_s` is the speed of the link while all hosts receive at once. `ratio` is the compressed size of the
-    files divided by their original size. `has_zstd` says whether the host has the program zstd."""
+    `bytes_per_s` is the speed of the link to the host while all hosts receive at once. `ratio` is the compressed size
+    of the files divided by their original size. `has_zstd` says whether the host has the program zstd."""
 
     bytes_per_s: float
     ratio: float
@@ -37,9 +37,11 @@ class LinkSpeed:
 
 
 def choose_codec(speed: LinkSpeed) -> Codec:
-    """Return the compression for a host. It is none if the files hardly shrink (`speed.ratio` above MAX_RATIO).
-    Otherwise it is zstd for a link below ZSTD_BELOW_BYTES_PER_S if the host has zstd, gzip for a link below
-    GZIP_BELOW_BYTES_PER_S, and none for faster links."""
+    """Return the compression for a host. If the files hardly shrink (`speed.ratio` above MAX_RATIO), that is no
+    compression.
+
+    Otherwise the speed of the link decides. Below ZSTD_BELOW_BYTES_PER_S it is zstd, if the host has zstd. Below
+    GZIP_BELOW_BYTES_PER_S it is gzip. Faster links get no compression."""
     if speed.ratio > MAX_RATIO:
         return Codec.NONE
     if speed.has_zstd and speed.bytes_per_s < ZSTD_BELOW_BYTES_PER_S:

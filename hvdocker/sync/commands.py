@@ -151,7 +151,7 @@ UNKNOWN_BASE = "unknown"
 
 @dataclass(frozen=True)
 class SyncFolder:
-    """The code folder on a host (`folder`), and what belongs to one sync of it. `token` is a random text that
+    """The code folder on a host (`folder`), and the folders that one sync uses there. `token` is a random text that
     identifies the sync.
 
     `state` is the state folder beside the code folder. `inbox` is the folder into which the sync unpacks its
@@ -170,7 +170,8 @@ class SyncFolder:
 
     @property
     def replaced(self) -> str:
-        """The folder to which this sync moves files that jobs wrote and that it would replace or remove."""
+        """The folder to which this sync moves a file that a job wrote, before the sync replaces or removes it in the
+        code folder."""
         return f"{self.folder.rpartition('/')[0]}/{REPLACED_FOLDER}/{self.token}"
 
     @property
@@ -179,32 +180,35 @@ class SyncFolder:
 
 
 def ask_contents(stage: SyncFolder, tree_id: str, checks_contents: bool = False) -> Command:
-    """Return the command that asks what a host holds. Its first line of output is `same` if the host holds the tree
-    with the id `tree_id` (`Tree.id`) unchanged, else `differs`. The same line also has the word `zstd` if the host has
-    this program. After `differs`, the data from which the changes are computed follow, compressed by gzip.
-    `parse_host_index` parses the decompressed data. Nothing follows if the code folder is missing or cannot be entered.
+    """Return the command that asks a host which files it holds. `stage` is the code folder on the host, and `tree_id`
+    is the id of the local tree (`Tree.id`).
+
+    The first line of output is `same` if the host holds exactly that tree, else `differs`. It also has the word `zstd`
+    if the host has this program. After `differs` follow the data from which the changes are computed, compressed by
+    gzip; `parse_host_index` parses them after decompression. No data follow if the code folder is missing or cannot be
+    entered.
 
     With `checks_contents` the command never prints `same`. It also prints what `sha256sum -c` says about the lines on
-    standard input (`Entry.checksum_line` of each file). `stage` is the code folder on the host."""
+    standard input (`Entry.checksum_line` of each file)."""
     wants = "contents" if checks_contents else ""
     return shell(f"{_VARIABLES}{_LIST}{OPEN_OWN}{_ASK}", *stage.arguments, tree_id, wants)
 
 
 def receive(stage: SyncFolder, codec: Codec, is_first: bool) -> Command:
     """Return the command that unpacks a stream from standard input into the inbox of the sync (`stage.inbox`, a folder
-    on the host). `codec` is the compression of the stream. With `is_first`, the first stream of a sync, the command
-    also makes the inbox."""
+    on the host). `codec` is the compression of the stream. `is_first` says that it is the first stream of the sync; the
+    command then also makes the inbox."""
     return shell(f"{_VARIABLES}{_unpack(codec, is_first)}", *stage.arguments)
 
 
 @dataclass(frozen=True)
 class Commit:
-    """What the last command of a sync has to know in order to move the files into place.
+    """The facts that the last command of a sync needs to move the files into place.
 
-    `tree_id` is the id of the new tree. `base` is the first line of the index from which the changes were computed; if
+    `tree_id` is the id of the new tree. `base` is the first line of the index from which the changes were computed. If
     the index has another first line now, another sync has changed the code. UNKNOWN_BASE means that the index could not
-    be read, and skips this check. If `drops_first`, old files are removed before the new ones are moved into place,
-    else after."""
+    be read, and skips this check. If `drops_first` is True, old files are removed before the new ones are moved into
+    place, else after."""
 
     tree_id: str
     base: str = UNKNOWN_BASE
@@ -220,10 +224,13 @@ def receive_file(stage: SyncFolder, path: str, size: int, mode: int, mtime_s: in
 
 
 def receive_and_commit(stage: SyncFolder, codec: Codec, is_first: bool, commit: Commit) -> Command:
-    """Return the command that unpacks the last stream of a sync from standard input into the inbox (`stage.inbox`, a
-    folder on the host), and then moves all files into place, the new index last. The command fails if another sync
-    wrote other code meanwhile; it detects that with the values in `commit`. `codec` is the compression of the stream.
-    With `is_first` (it is the only stream of the sync) the command also makes the inbox."""
+    """Return the command that receives the last stream of a sync and completes the sync. It unpacks the stream from
+    standard input into the inbox (`stage.inbox`, a folder on the host), and then moves all files into place, the new
+    index last.
+
+    The command fails if another sync wrote other code meanwhile, which it detects with the values in `commit`. `codec`
+    is the compression of the stream. `is_first` says that the sync has only this stream; the command then also makes
+    the inbox."""
     drop = 'drop "$7"; '
     before, after = (drop, "") if commit.drops_first else ("", drop)
     steps = _COMMIT.format(

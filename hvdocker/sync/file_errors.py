@@ -18,14 +18,17 @@ class CodeChanged(UsageProblem):
 
 
 def file_error(error: OSError, path: str) -> HvdockerError:
-    """Return the error for a file that could not be opened or read after it was listed. If the file is gone, the
-    error is CodeChanged, so that the caller may read the folder again; otherwise UsageProblem. `path` is the full path
-    of the file."""
+    """Return the error for a file that was listed, but could then not be opened or read. `path` is the full path of the
+    file.
+
+    If the file is gone, the error is CodeChanged, so that the caller may read the folder again. Otherwise it is
+    UsageProblem."""
     return CodeChanged(path) if isinstance(error, FileNotFoundError) else unreadable_error(error, path)
 
 
 def unreadable_error(error: OSError, path: str) -> UsageProblem:
-    """Return the error for a local file or folder that cannot be read. `path` names it if `error` does not."""
+    """Return the error for a local file or folder that cannot be read. The message names the path in `error`, or `path`
+    if `error` has none."""
     return UsageProblem(
         f"cannot read {error.filename or path}: {error.strerror}", fix="make it readable, or name it in .hvdockerignore"
     )

@@ -1,5 +1,5 @@
-"""Caches the hashes of files between commands, so that files that have not changed need not be read again. An error in
-the cache only causes files to be hashed again."""
+"""Keeps the hashes of files between commands, so that unchanged files need not be read again. A missing or damaged
+cache does no harm: the files are then hashed again."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _MAX_FILES = 64
 
 @dataclass(frozen=True)
 class HashCache:
-    """The folder `folder` with one JSON file of hashes per code folder. If there are more than 64 files, the oldest are
-    removed."""
+    """A cache of file hashes in the folder `folder`, with one JSON file for each code folder. If there are more than 64
+    JSON files, the oldest are removed."""
 
     folder: Path
 
@@ -44,11 +44,11 @@ class HashCache:
             return {}
 
     def save(self, root: Path, known: CachedHashes, seen_ns: int) -> None:
-        """Store the stat (size, times, inode) and the hash of those files in `known` whose last change was well before
-        `seen_ns` (`has_settled`). The other files are hashed again next time.
+        """Store the stat (size, times, inode) and the hash of the files in `known`, by path. A file whose last change
+        was not well before `seen_ns` (`has_settled`) is left out, and hashed again next time.
 
-        `root` is the code folder. `seen_ns` is the time, in nanoseconds, just before the first stat of a file was
-        read. Write errors are ignored."""
+        `root` is the code folder. `seen_ns` is the time, in nanoseconds, just before the first stat of a file was read.
+        Write errors are ignored."""
         kept = {path: value for path, value in known.items() if has_settled(value[0], seen_ns)}
         with contextlib.suppress(OSError):
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -77,15 +77,18 @@ class HashCache:
 
 
 def has_settled(look: FileStat, seen_ns: int) -> bool:
-    """Whether the file with the size and times `look` last changed more than two seconds before `seen_ns`.
+    """Return whether a file last changed more than two seconds before `seen_ns`, a time in nanoseconds. `look` is the
+    file's stat.
 
-    Any later change then gives the file new times, even if the clock of the file system is coarse."""
+    If True, any later change gives the file new times, even if the clock of the file system is coarse."""
     return max(look[1:3]) < seen_ns - _SETTLED_NS
 
 
 def file_stat(status: os.stat_result) -> FileStat:
-    """Return size, modification time, change time and inode of a file, from its `os.stat`. When the file changes, one
-    of these changes, unless two changes are too close for the clock of the file system (`has_settled`)."""
+    """Return size, modification time, change time and inode of a file. `status` is the result of its `os.stat`.
+
+    A change of the file changes at least one of these four values. The exception are two changes within one tick of the
+    file system's clock (see `has_settled`)."""
     return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
 
 

@@ -26,7 +26,7 @@ class SyncTarget:
 
 @dataclass(frozen=True)
 class HostAnswer:
-    """What a host lacks, as `changes`, and what the sync has to know about the host.
+    """The answer of a host: the files that it lacks (`changes`), and further facts that the sync needs.
 
     `base` is the first line of the index from which the changes were computed, or UNKNOWN_BASE if it could not be read.
     `has_zstd` says whether the host has the program zstd. `took_s` is the time in seconds that asking took."""
@@ -38,7 +38,8 @@ class HostAnswer:
 
 
 def ask_host(target: SyncTarget, tree: Tree, tree_id: str, token: str, checksum: bool) -> HostAnswer:
-    """Ask the host what it holds, and return what it lacks of the tree. Raise HvdockerError if asking fails.
+    """Ask the host which files it holds, and return which files of the tree it lacks. Raise HvdockerError if asking
+    fails.
 
     `tree_id` is the id of the tree for this host (`Tree.id`). `token` identifies the sync. With `checksum` the host
     also hashes its files, because sizes and times may not show a change."""
@@ -70,8 +71,8 @@ def _files(tree: Tree) -> Iterator[Entry]:
 
 
 def _unverified(tree: Tree, sections: list[bytes]) -> list[str]:
-    """Return the paths of those files of the tree that `sha256sum -c` on the host did not verify. Return the paths of
-    all files if its output is incomplete.
+    """Return the paths of the tree's files whose content `sha256sum -c` on the host did not confirm. Return the paths
+    of all files if its output is incomplete.
 
     `sections` are the parts of the host's answer that have this output: one line per path, in the order in which the
     paths were sent."""

@@ -32,9 +32,11 @@ class IgnoreScope:
     prefix: bytes = b""
 
     def ignores(self, path: str, is_folder: bool) -> bool:
-        """Whether the rules of this scope match the file or folder itself. Folders above it are not examined: the
-        caller does not enter an ignored folder. `path` is relative to the code folder, such as `data/train.csv`;
-        `is_folder` says whether it is a folder."""
+        """Return whether the rules of this scope ignore a file or folder. `path` is relative to the code folder, such
+        as `data/train.csv`; `is_folder` says whether it is a folder.
+
+        Only the path itself is compared with the rules, and not the folders above it: the caller does not enter an
+        ignored folder."""
         return bool(self.files) and is_ignored(self.files, self.prefix + os.fsencode(path), is_folder)
 
     def entering(self, folder: str, path: str, names: Collection[str]) -> IgnoreScope:
@@ -79,12 +81,12 @@ def scope_above(root: Path) -> IgnoreScope:
 
 
 def _rules_in(folder: str, path: bytes, names: Collection[str]) -> RuleFile | None:
-    """Return the rules of the ignore file in `folder`, or None if the folder has no ignore file. `folder` is a full
-    path. `path` is the path of the same folder below the top of the git work tree (or below the code folder, if the
-    rules of a work tree do not apply), with a slash at its end. `names` are the names of what is in the folder.
-
+    """Return the rules of the ignore file in `folder`, a full path. Return None if the folder has no ignore file.
     `.hvdockerignore` is used instead of `.gitignore` if both exist. As in git, a `.gitignore` that is a symlink is not
-    read."""
+    read.
+
+    `path` is the path of the same folder below the top of the git work tree (or below the code folder, if the rules of
+    a work tree do not apply), with a slash at its end. `names` are the names of the files and folders in it."""
     if OWN_IGNORE_FILE in names and (rules := _read_rules(Path(folder, OWN_IGNORE_FILE), path)):
         return rules
     file = Path(folder, GIT_IGNORE_FILE)
@@ -92,9 +94,10 @@ def _rules_in(folder: str, path: bytes, names: Collection[str]) -> RuleFile | No
 
 
 def _read_rules(file: Path, folder: bytes) -> RuleFile | None:
-    """Return the rules in the ignore file `file`, which are about the paths below `folder`. `folder` is a path below
-    the top of the git work tree (or below the code folder, if the rules of a work tree do not apply), with a slash at
-    its end. Return None if there is no such file."""
+    """Return the rules in the ignore file `file`, or None if there is no such file.
+
+    The rules are about the paths below `folder`. That is a path below the top of the git work tree (or below the code
+    folder, if the rules of a work tree do not apply), with a slash at its end."""
     try:
         return RuleFile(parse_rules(file.read_bytes()), folder)
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
@@ -119,8 +122,8 @@ def _git_folder(folder: Path) -> Path | None:
 
 
 def _git_rule_files(top: Path) -> list[Path]:
-    """Return the ignore files of the work tree with the top folder `top` that are not beside its files: `info/exclude`
-    in git's data, then the user's own ignore file. The first has precedence. They may be missing."""
+    """Return the paths of the two ignore files that apply to the whole work tree `top`: `info/exclude` in git's data
+    folder, which has precedence, and then the user's own ignore file. The files may be missing."""
     data = _git_folder(top)
     return [*([data / "info" / "exclude"] if data else []), top / _excludes_file(top)]
 

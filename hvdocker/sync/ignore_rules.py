@@ -19,9 +19,11 @@ _WITHOUT_TRAILING_SPACES = re.compile(rb"(?:\\.?|[^\\ ]| +(?! |\Z))*", re.DOTALL
 
 @dataclass(frozen=True)
 class IgnoreRule:
-    """One rule of an ignore file. `regex` is matched against the name of a file, or against its path below the folder
-    of the rule file if `is_path`. `takes_back` means that the rule begins with `!`, so that what it matches is not
-    ignored. `only_folders` means that the rule ends with `/`, so that it matches only folders."""
+    """One rule of an ignore file. `regex` is matched against the name of a file. With `is_path` it is matched against
+    the file's path below the folder to which the rules apply (`RuleFile.folder`) instead.
+
+    `takes_back` means that the rule begins with `!`, so that files that it matches are not ignored. `only_folders`
+    means that the rule ends with `/`, so that it matches only folders."""
 
     regex: bytes
     is_path: bool = False
@@ -54,12 +56,12 @@ def _without_trailing_spaces(line: bytes) -> bytes:
 
 
 class RuleFile:
-    """The rules of one ignore file. `folder` is the folder whose paths the rules are about, below the top folder, with
-    a slash at its end; it is empty for the top folder. The top folder is that of the git work tree, or the code folder
-    if the ignore files of the work tree do not apply (`scope_above`).
+    """The rules of one ignore file. They apply to the paths below `folder`, which is a path below the top folder with a
+    slash at its end, and empty for the top folder itself. The top folder is that of the git work tree, or the code
+    folder if the ignore files of the work tree do not apply (`scope_above`).
 
-    For speed, all rules about names are joined into one regular expression, and all rules about paths into another,
-    the last rule first: every `train` compares every file of the code folder with the rules."""
+    All rules about names are joined into one regular expression, and all rules about paths into another, with the last
+    rule first. This saves time, because every `train` compares every file of the code folder with the rules."""
 
     def __init__(self, rules: Iterable[IgnoreRule], folder: bytes = b"") -> None:
         self._skipped = len(folder)
@@ -69,8 +71,8 @@ class RuleFile:
         self._folder_matchers = tuple(_matchers(numbered))
 
     def ignores(self, path: bytes, name: bytes, is_folder: bool) -> bool | None:
-        """Whether the rules ignore the file or folder: True or False as the last matching rule says, None if no rule
-        matches. `path` begins at the top folder; `name` is its last part."""
+        """Return True if the rules ignore the file or folder, False if a rule with `!` takes it back, and None if no
+        rule matches. The last matching rule decides. `path` begins at the top folder; `name` is its last part."""
         last = -1
         for is_path, regex, numbers in self._folder_matchers if is_folder else self._file_matchers:
             if found := regex.fullmatch(path, self._skipped) if is_path else regex.fullmatch(name):
@@ -82,11 +84,11 @@ _Matcher = tuple[bool, re.Pattern[bytes], list[int]]
 
 
 def _matchers(numbered: list[tuple[int, IgnoreRule]]) -> Iterator[_Matcher]:
-    """Yield at most two matchers, for rules about names and for rules about paths. `numbered` are the rules with their
-    numbers.
+    """Yield one matcher for the rules about names and one for the rules about paths; a kind without rules gets none.
+    `numbered` are the rules with their numbers.
 
-    A matcher has three values: whether it is for paths, a regular expression with one group for each of its rules, and
-    a list that has, at the number of a group, the number of its rule."""
+    A matcher is a tuple of three values: whether it is for paths, a regular expression with one group for each rule,
+    and a list that maps the number of a group to the number of its rule."""
     for is_path in (False, True):
         chosen = [(number, rule) for number, rule in reversed(numbered) if rule.is_path == is_path]
         if chosen:
@@ -95,8 +97,8 @@ def _matchers(numbered: list[tuple[int, IgnoreRule]]) -> Iterator[_Matcher]:
 
 
 def is_ignored(files: Iterable[RuleFile], path: bytes, is_folder: bool) -> bool:
-    """Whether the rule files ignore a path. `files` are in the order of their precedence, the highest first; the first
-    that has a matching rule decides. A path that no rule matches is not ignored."""
+    """Return whether the ignore files ignore a path. `files` are their rules in the order of precedence, the highest
+    first. The first file that has a matching rule decides. A path that no rule matches is not ignored."""
     name = path.rpartition(b"/")[2]
     for file in files:
         verdict = file.ignores(path, name, is_folder)

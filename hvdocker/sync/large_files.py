@@ -1,6 +1,7 @@
-"""Large files are sent one by one, each as the whole input of a command, before the stream with the other files.
+"""Sends large files of the code one by one, before the stream with the other files. Each large file is the whole input
+of one command.
 
-So a process `ssh` can read such a file itself, which takes half the processor time of a stream that Python reads."""
+So an `ssh` process can read the file itself, which takes half the processor time of a stream that Python reads."""
 
 from __future__ import annotations
 
@@ -19,8 +20,12 @@ from hvdocker.transport.ssh.openssh.choice import MIN_TOTAL_BYTES
 
 
 def split_large(tree: Tree, paths: tuple[str, ...], codec: Codec) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return those of the files `paths` that are sent one by one, and the others. None are if the stream is compressed
-    with `codec`. A file that could have changed since it was hashed, unnoticed, is not: it has to be hashed again."""
+    """Split the files `paths` of the tree into two groups and return both: first the large files, which are sent one by
+    one, then all others.
+
+    If the stream is compressed with `codec`, no file counts as large. A file without `Entry.stat` does not count as
+    large either: it may have changed unnoticed since it was hashed, so its content has to be hashed again while it is
+    sent."""
 
     def is_apart(path: str) -> bool:
         entry = tree.entries[path]
@@ -31,16 +36,17 @@ def split_large(tree: Tree, paths: tuple[str, ...], codec: Codec) -> tuple[tuple
 
 @dataclass(frozen=True)
 class LargeFile:
-    """A local file of the code folder `root`, with what was recorded when it was hashed."""
+    """A large local file to send. `root` is the code folder, and `entry` is the file's entry from when it was
+    hashed."""
 
     root: Path
     entry: Entry
 
     def send(self, link: HostLink, receiver: Command, on_sent: Callable[[int], None], streams: int) -> None:
-        """Send the file to the command `receiver` on the host of `link`, while `streams` hosts (with this one) receive.
-        `on_sent` is called with the bytes sent so far.
+        """Send the file to the command `receiver` on the host of `link`. `on_sent` is called with the number of bytes
+        sent so far. `streams` is the number of hosts, including this one, that receive the file at the same time.
 
-        Raise CodeChanged if the file is not what was hashed, or changed while it was being sent."""
+        Raise CodeChanged if the file has changed since it was hashed, also if it changes while it is being sent."""
         self._raise_if_changed()
         content = read_file(self.root / self.entry.path, on_sent, self.entry.size, streams)
         try:
@@ -51,7 +57,8 @@ class LargeFile:
         self._raise_if_changed()
 
     def _raise_if_changed(self) -> None:
-        """Raise CodeChanged if size, times or inode have changed. The change time of a file cannot be set back."""
+        """Raise CodeChanged if the file's size, times or inode have changed since it was hashed. They show every
+        change, because the change time of a file cannot be set back."""
         path = self.root / self.entry.path
         try:
             found = file_stat(path.stat())

@@ -1,4 +1,4 @@
-"""Packs the files that hosts lack into one tar stream, compressed if the codec says so.
+"""Packs the files that hosts lack into one tar stream, and compresses the stream with the chosen codec.
 
 Files are read in chunks, so they may be larger than the memory."""
 
@@ -26,7 +26,7 @@ OnGrowth = Callable[[str], None]
 
 @dataclass(frozen=True)
 class StreamFiles:
-    """What one tar stream contains. Hosts with equal StreamFiles share one stream.
+    """The content of one tar stream. Hosts with equal StreamFiles share one stream.
 
     `changes` is everything that the hosts lack; `paths` are the files in this stream. A large sync has two streams: a
     sample that measures the link, and the rest. The first stream (`is_first`) makes the inbox (the folder on the host
@@ -74,8 +74,8 @@ def pack_stream(tree: Tree, parcel: StreamFiles, on_growth: OnGrowth = lambda pa
 
 
 def compressed_ratio(tree: Tree, paths: Iterable[str], most: int = 16, each: int = 1 << 16) -> float:
-    """Return how well the files `paths` can be compressed: compressed size divided by original size, for the first
-    `each` bytes of the `most` largest files.
+    """Return the compressed size of the files `paths` divided by their original size, as measured on a sample. The
+    sample is the first `each` bytes of the `most` largest files.
 
     Return 1.0 if there is nothing to compress."""
     largest = sorted(paths, key=lambda path: tree.entries[path].size, reverse=True)[:most]
@@ -171,12 +171,12 @@ def _file(tree: Tree, entry: Entry, is_shared: bool, on_growth: OnGrowth) -> Ite
 
 def _content(tree: Tree, entry: Entry, on_growth: OnGrowth) -> Iterator[bytes]:
     """Yield the content of a file, exactly as it was hashed. If the file was only appended to since then, call
-    `on_growth` with its path. Raise CodeChanged after any other change, and if the file was empty and has grown; the
+    `on_growth` with its path. Raise CodeChanged after any other change, and if the file was empty and has grown. The
     host then discards the incomplete stream, so that no host has code that differs from its hash.
 
-    If `entry.stat` equals the file's size, times and inode both before and after reading, the file is unchanged,
-    because the change time of a file cannot be set back. Such a file is not hashed again, because hashing a gigabyte
-    takes about a second. If they are equal only before, CodeChanged is raised, even if the file has only grown."""
+    The file is unchanged if its size, times and inode equal `entry.stat` both before and after reading, because the
+    change time of a file cannot be set back. Such a file is not hashed again, because hashing a gigabyte takes about a
+    second. If they are equal only before reading, CodeChanged is raised, even if the file has only grown."""
     left = entry.size
     with _opened(tree, entry.path) as file:
         digest = None if _is_unchanged(file, entry) else hashlib.sha256()

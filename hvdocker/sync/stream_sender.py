@@ -34,8 +34,8 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class SendResult:
-    """What sending one stream to one host took: the bytes that were sent (`wire_bytes`, perhaps compressed), and the
-    seconds (`took_s`).
+    """The result of sending one stream to one host. `wire_bytes` is the number of bytes that were sent, perhaps
+    compressed. `took_s` is the time in seconds.
 
     `kept` is the number of files written by jobs that the host moved to the folder `SyncFolder.replaced`, because the
     sync was about to replace or remove them."""
@@ -47,12 +47,13 @@ class SendResult:
 
 @dataclass(frozen=True)
 class StreamSender:
-    """Sends the streams of one sync. `targets` and `bases` are by host.
+    """Sends the streams of one sync. `targets` has the hosts by name. `ids` has the id of the tree for each value of
+    `SyncTarget.is_shared`. `bases` has, for each host name, the first line of the index from which the host's changes
+    were computed.
 
-    `ids` has the id of the tree for each value of `SyncTarget.is_shared`. `bases` has the first line of the index from
-    which a host's changes were computed. `token` names the inboxes of this sync (the folders into which hosts unpack).
-    `progress` is called with host, bytes done and bytes in total. `on_interrupt` is called at Ctrl-C, `on_growth` with
-    the path of a file that grew. `most_at_once` is the number of hosts that receive at the same time."""
+    `token` identifies this sync, also in the names of its inboxes (the folders into which hosts unpack). `progress` is
+    called with host, bytes done and bytes in total. `on_interrupt` is called at Ctrl-C, and `on_growth` with the path
+    of a file that grew. `most_at_once` is the number of hosts that may receive at the same time."""
 
     targets: Mapping[str, SyncTarget]
     tree: Tree
@@ -67,7 +68,8 @@ class StreamSender:
     def send(self, parcels: Mapping[str, StreamFiles]) -> HostOutcomes[SendResult]:
         """Send each host its stream, in batches of hosts. Stop after a batch in which a host failed.
 
-        `parcels` has the stream of each host. Errors in local files are raised; errors of hosts are in the outcomes."""
+        `parcels` has the stream of each host, by host name. Errors in local files are raised. Errors of hosts are in
+        the result."""
         order = [name for names in _hosts_by_stream(parcels).values() for name in names]
         done: dict[str, SendResult] = {}
         failed: dict[str, HvdockerError] = {}
@@ -79,10 +81,10 @@ class StreamSender:
         return HostOutcomes(done, failed)
 
     def _spread_at_once(self, parcels: Mapping[str, StreamFiles]) -> HostOutcomes[SendResult]:
-        """Send to the hosts of one batch at the same time. `parcels` has the stream of each of these hosts, by host
+        """Send to all hosts of one batch at the same time. `parcels` has the stream of each of these hosts, by host
         name. Return the results and errors by host. Errors in local files are raised.
 
-        The caller passes at most `most_at_once` hosts, so that all of them begin to receive at once. A host that had
+        The caller passes at most `most_at_once` hosts, so that each host has a thread from the start. A host that had
         to wait for a thread would block its stream, because a stream waits for the slowest of its hosts."""
         sharing = _hosts_by_stream(parcels)
         streams = {
@@ -110,7 +112,8 @@ class StreamSender:
         return outcomes
 
     def _deliver(self, name: str, parcel: StreamFiles, pieces: Iterator[Piece], hosts: int) -> SendResult:
-        """Send the `pieces` of the stream `parcel` to the host `name`, while `hosts` hosts (with this one) receive."""
+        """Send the large files of `parcel` to the host `name`, then the `pieces` of its stream, and return the result.
+        `hosts` is the number of hosts, including this one, that receive at the same time."""
         target = self.targets[name]
         started = time.monotonic()
         apart_bytes = self._send_apart(target, parcel, hosts)
@@ -126,8 +129,8 @@ class StreamSender:
         return SendResult(apart_bytes + feed.wire_bytes, time.monotonic() - started, _kept(result.text))
 
     def _send_apart(self, target: SyncTarget, parcel: StreamFiles, hosts: int) -> int:
-        """Send the large files of `parcel` one by one to `target`, while `hosts` hosts (with this one) receive. Return
-        their bytes."""
+        """Send the large files of `parcel` one by one to the host `target`, and return their size in bytes. `hosts` is
+        the number of hosts, including this one, that receive at the same time."""
         total, rest, sent = map(self.tree.bytes_of, (parcel.changes.send, parcel.paths, parcel.apart))
         done = total - rest - sent
         stage = SyncFolder(target.folder, self.token)
@@ -145,13 +148,14 @@ class StreamSender:
         self.progress(name, before + sent, total)
 
     def _wire_bytes(self, parcel: StreamFiles) -> int:
-        """Return about how many bytes the stream `parcel` will have. Code and text shrink to a third."""
+        """Return an estimate of the stream's size in bytes on the wire. A compressed stream is estimated at a third of
+        its files, as for code and text."""
         size = self.tree.bytes_of(parcel.paths) + parcel.padding
         return size if parcel.codec is Codec.NONE else size // 3
 
     def _receiver(self, target: SyncTarget, parcel: StreamFiles) -> Command:
-        """Return the command that receives the stream `parcel` on the host `target`. For the last stream of a sync it
-        also moves the files into place."""
+        """Return the command that receives the stream `parcel` on the host `target`. If that is the last stream of a
+        sync, the command also moves the files into place."""
         stage = SyncFolder(target.folder, self.token)
         if not parcel.is_last:
             return commands.receive(stage, parcel.codec, parcel.is_first)
@@ -171,7 +175,7 @@ class StreamSender:
 
 
 def _hosts_by_stream(parcels: Mapping[str, StreamFiles]) -> dict[StreamFiles, list[str]]:
-    """Return for each stream the hosts that receive it. `parcels` has the stream of each host."""
+    """Return the names of the hosts that receive each stream. `parcels` has the stream of each host, by host name."""
     found: dict[StreamFiles, list[str]] = {}
     for name, parcel in parcels.items():
         found.setdefault(parcel, []).append(name)
@@ -180,8 +184,10 @@ def _hosts_by_stream(parcels: Mapping[str, StreamFiles]) -> dict[StreamFiles, li
 
 @dataclass
 class _CountedStream:
-    """The bytes of a stream for one host (`name`): `parcel` says what the stream contains, and `pieces` are its pieces.
-    While `chunks` yields them, they are counted in `wire_bytes` and `progress` is called with host, bytes done and
+    """The bytes of a stream for the host `name`, with their count. `parcel` says what the stream contains, and `pieces`
+    are its pieces.
+
+    `chunks` yields the bytes. Meanwhile it counts them in `wire_bytes`, and calls `progress` with host, bytes done and
     bytes in total."""
 
     name: str
@@ -207,7 +213,8 @@ def _kept(output: str) -> int:
 
 @contextmanager
 def _clearer_errors(name: str) -> Iterator[None]:
-    """Replace an HvdockerError of the code in the `with` block, which sends to the host `name`, by a clearer one."""
+    """Replace an HvdockerError of the code in the `with` block by the result of `_clearer_error`. The code sends to the
+    host `name`."""
     try:
         yield
     except HvdockerError as error:

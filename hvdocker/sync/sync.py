@@ -40,7 +40,7 @@ class SyncReport:
 
 @dataclass(frozen=True)
 class SyncOptions:
-    """How to sync.
+    """The options of a sync.
 
     With `checksum` the hosts hash the files that they hold. `progress` is called with host, bytes done and bytes in
     total. `on_interrupt` is called at Ctrl-C. `on_growth` is called with the path of a file that grew after it was
@@ -105,8 +105,8 @@ def sync_all(targets: Mapping[str, SyncTarget], tree: Tree, how: SyncOptions | N
 
 
 def _sample_stream(tree: Tree, lacked: Changes) -> StreamFiles | None:
-    """Return a stream that measures the speed of the link to a host which lacks `lacked`: the smallest missing files,
-    uncompressed and padded to the size of a sample.
+    """Return a stream that measures the speed of the link to a host. `lacked` is what the host lacks. The stream has
+    the smallest of these files, uncompressed and padded to the size of a sample.
 
     Return None if too few bytes are missing to be worth a measurement."""
     wanted = sample_bytes(tree.bytes_of(lacked.send))
@@ -129,10 +129,11 @@ def _remaining_streams(
     sent: Mapping[str, SendResult],
     how: SyncOptions,
 ) -> dict[str, StreamFiles]:
-    """Return for every host the stream with the files that were not in its sample (`samples`). `answers` say what each
-    host lacks, `sent` how long the samples took. From the speed of its sample and from how well the files can be
-    compressed, `how.choose` picks the compression for a host. A host without a sample gets all its files,
-    uncompressed."""
+    """Return for every host the stream with the files that were not in its sample.
+
+    `answers` say what each host lacks. `samples` has the samples, and `sent` says how long they took. `how.choose`
+    picks the compression for a host, from the speed of its sample and from how well the files can be compressed. A host
+    without a sample gets all its files, uncompressed."""
     ratio = cache(partial(compressed_ratio, tree))
     rests: dict[str, StreamFiles] = {}
     for name, answer in answers.items():

@@ -24,8 +24,8 @@ FOLDER_MODE = 0o040755
 
 @dataclass(frozen=True)
 class Entry:
-    """A file with its hash, a symlink with its `target`, or an empty folder with the mode FOLDER_MODE. `path` begins
-    at the code folder.
+    """An entry of a code folder: a file with its hash, a symlink with its `target`, or an empty folder with the mode
+    FOLDER_MODE. `path` begins at the code folder.
 
     `stat` has the file's size, times and inode. As long as they are unchanged, the file's content is what was hashed.
     `stat` is None if that is not certain, because the file had changed shortly before it was hashed."""
@@ -43,13 +43,13 @@ class Entry:
         return self.mode == FOLDER_MODE
 
     def content_key(self) -> list[object]:
-        """Return the values of the entry that count for the hash of the code: hash of the content, executable bit,
-        symlink target."""
+        """Return the parts of the entry from which the hash of the code is computed: hash of the content, executable
+        bit, symlink target."""
         return [self.sha256, bool(self.mode & 0o100), self.target]
 
     def checksum_line(self) -> bytes:
-        """Return the file's line in the format of `sha256sum -c`, with which a host checks the file. A backslash at
-        the start of the line marks a path with escapes."""
+        """Return the line about this file that `sha256sum -c` reads on a host to check the file. If the path has
+        characters that must be escaped, the line begins with a backslash."""
         escaped = self.path.replace("\\", "\\\\").replace("\n", "\\n")
         line = f"{'' if escaped == self.path else chr(92)}{self.sha256}  ./{escaped}\n"
         return line.encode("utf-8", "surrogateescape")
@@ -70,8 +70,8 @@ class Entry:
 
 @dataclass(frozen=True)
 class Tree:
-    """The files of the code folder `root`, by relative path. Of the folders only the empty ones are entries; hosts
-    make the others as needed.
+    """The files of the code folder `root`, by relative path. An empty folder is an entry too. Other folders are not:
+    hosts make them as needed.
 
     `own_output` are the files into which this process writes its own output. They are not synced."""
 
@@ -89,8 +89,8 @@ class Tree:
         return {path: entry for path, entry in self.entries.items() if not entry.is_folder}
 
     def id(self, is_shared: bool = False) -> str:
-        """Return the id that stands in the index of a host if the host holds exactly this tree. `is_shared` says that
-        a container of another user reads the files there, which changes their modes.
+        """Return the id that a host's index has if the host holds exactly this tree. `is_shared` says that a container
+        of another user reads the files there, which changes their modes.
 
         The id depends on modes but not on times: a file with a new time and the old content counts as unchanged."""
         rows: list[list[object]] = [[ID_VERSION, is_shared]]
@@ -116,12 +116,12 @@ def hash_contents(entries: Mapping[str, Entry]) -> str:
 
 @dataclass(frozen=True)
 class HostIndex:
-    """What a host holds of the code.
+    """What a host holds of the code, according to the host.
 
     `rows` has the index rows of the last sync, by path and without times. `touched` are the paths that have changed on
     the host since that sync. `unfinished` are the paths of an interrupted sync. `base` is the first line of the index;
-    it is None if the line is damaged or was not read. `is_same` means that the host holds exactly the tree that it was
-    asked for; the other fields are then not filled."""
+    it is None if the line is damaged or was not read. `is_same` means that the host holds exactly the tree about which
+    it was asked; the other fields are then not filled."""
 
     rows: Mapping[str, list[object]] = field(default_factory=dict)
     touched: frozenset[str] = frozenset()
@@ -132,8 +132,8 @@ class HostIndex:
 
 @dataclass(frozen=True)
 class Changes:
-    """What one host lacks: the paths to `send`, the files to `drop` (remove), and the folders to remove if they are
-    empty, as `drop_folders`. Hosts with equal changes share one stream.
+    """The changes that bring the tree to one host: the paths to `send`, the files to remove (`drop`), and the folders
+    to remove if they are empty (`drop_folders`). Hosts with equal changes share one stream.
 
     `is_shared` means that the container that reads the files runs as another user than the SSH login. `finishes` means
     that the sync completes an interrupted sync, so it is needed even if there is nothing to send."""
@@ -197,12 +197,12 @@ def compute_changes(tree: Tree, held: HostIndex, is_shared: bool = False) -> Cha
 
 
 def parse_host_index(answer: bytes, damaged: Iterable[str] = ()) -> HostIndex:
-    """Parse `answer`, the decompressed answer of a host that does not hold exactly the tree that it was asked for.
+    """Parse `answer`, the decompressed answer of a host that does not hold exactly the tree about which it was asked.
 
     The answer has at least three sections: the index of the last sync (a line with two digests, a line of rows, and the
     listing of the files at that time), the rows of interrupted syncs, and the listing of the files now. A path is
-    `touched` if its two listings differ, or if it is in `damaged`. An answer with fewer sections gives an empty
-    index."""
+    `touched` in the result if its two listings differ, or if it is in `damaged`. An answer with fewer sections gives an
+    empty index."""
     sections = answer.split(b"\0")
     if len(sections) < 3:
         return HostIndex()

@@ -18,7 +18,7 @@ from hvdocker.sync.ignore_files import IgnoreScope, scope_above
 from hvdocker.sync.tree import FOLDER_MODE, Entry, FileStat, Tree
 
 ALWAYS_SKIPPED = frozenset((".git", ".hvdocker", "__pycache__"))
-# How often a folder is read in which files vanish or shrink meanwhile.
+# The most times that a folder is read if files vanish or shrink while it is read.
 READ_TRIES = 5
 _CHUNK = 1 << 20
 # Hashing releases the interpreter's lock only for large chunks, so small files gain nothing from threads.
@@ -30,8 +30,8 @@ FileId = tuple[int, int]  # device, inode
 
 @dataclass(frozen=True)
 class FoundFile:
-    """A file, symlink or empty folder in the code folder, before it is hashed: `entry` has no hash yet. `look` has the
-    file's size, times and inode; it is None for symlinks and folders."""
+    """A file, symlink or empty folder that was found in the code folder and is not hashed yet. `entry` is its entry
+    without a hash. `look` has a file's size, times and inode; it is None for symlinks and folders."""
 
     entry: Entry
     look: FileStat | None = None
@@ -39,11 +39,11 @@ class FoundFile:
 
 def read_tree(root: Path, cache: HashCache | None = None, checksum: bool = False) -> Tree:
     """Read the code folder `root` into a tree. Files that have not changed since their hash was stored in `cache` are
-    not read again; without a cache, all files are read.
+    not read again. Without a cache, or with `checksum`, all files are read.
 
-    With `checksum` all files are read despite the cache. A file that grows is read up to the size that it has when it
-    is opened. If a file vanishes or shrinks, the folder is read again, up to READ_TRIES times in total. Raise
-    CodeChanged after that, and UsageProblem for a file that cannot be read."""
+    A file that grows is read up to the size that it has when it is opened. If a file vanishes or shrinks, the folder is
+    read again, up to READ_TRIES times in total; after that CodeChanged is raised. Raise UsageProblem for a file that
+    cannot be read."""
     for _ in range(READ_TRIES - 1):
         with contextlib.suppress(CodeChanged):
             return _read_tree(root, cache, checksum)
@@ -104,8 +104,8 @@ def _hash(root: Path, entry: Entry) -> tuple[FileStat, str]:
 
 
 class _Walk:
-    """One walk through the code folder. `skipped` are the files that it left out because they are this command's own
-    output."""
+    """One walk through the code folder. `skipped` are the files that the walk left out, because this command writes its
+    own output into them."""
 
     def __init__(self) -> None:
         self._own_output = _own_output_files()
@@ -155,10 +155,10 @@ class _Walk:
 
 
 def _own_output_files() -> frozenset[FileId]:
-    """Return the regular files into which this process writes its own output, as after `hvdocker train … > train.log`:
-    they change while they are synced. A file is given by its device and inode.
+    """Return the regular files into which this process writes its own output, as in `hvdocker train … > train.log`.
+    They change while they are synced. Each file is given by its device and inode.
 
-    With `| tee train.log` only tee knows the file, so it is not among them."""
+    The result does not have the file of `| tee train.log`, because only tee has opened it."""
     found = set()
     for descriptor in (_STDOUT, _STDERR):
         try:

@@ -55,7 +55,8 @@ def wildmatch_regex(pattern: bytes) -> bytes | None:
 
 def _next_part(pattern: bytes, at: int, plain: int) -> tuple[bytes, int]:
     """Translate the part of the pattern that begins at `at` (a wildcard or one character) into a regular expression.
-    Return it, and where the next part begins. `plain` is the length of the text in front of the first wildcard."""
+    Return the expression, and the position of the next part. `plain` is the length of the text in front of the first
+    wildcard."""
     char = pattern[at : at + 1]
     if char == b"*":
         return _stars(pattern, at, plain)
@@ -72,8 +73,8 @@ def _next_part(pattern: bytes, at: int, plain: int) -> tuple[bytes, int]:
 
 
 def _stars(pattern: bytes, start: int, plain: int) -> tuple[bytes, int]:
-    """Translate the run of stars that begins at `start`. Return the regular expression, and where the next part
-    begins. Two or more stars match slashes too if they stand alone: each side is a slash, or an end of the pattern.
+    """Translate the run of stars that begins at `start`. Return the regular expression, and the position of the next
+    part. Two or more stars match slashes too if they stand alone: on each side is a slash, or an end of the pattern.
 
     Git compares the text in front of the first wildcard (`plain` is its length) separately. It then treats the first
     wildcard as the start of the pattern. So in `a**/b` the stars stand alone too."""
@@ -91,8 +92,10 @@ def _stars(pattern: bytes, start: int, plain: int) -> tuple[bytes, int]:
 
 def _bracket(pattern: bytes, at: int) -> tuple[bytes, int]:
     """Translate a bracket expression of `pattern`, such as `[!a-z]`. `at` is the position after the opening bracket.
-    Return the regular expression, and where the next part begins. Raise _MatchesNothing if the bracket is not closed,
-    has an unknown class, or matches no character: it never matches a slash."""
+    Return the regular expression, and the position of the next part.
+
+    Raise _MatchesNothing if the bracket is not closed, has an unknown class, or matches no character. A bracket never
+    matches a slash."""
     is_negated = pattern[at : at + 1] in (b"!", b"^")
     at += is_negated
     found, at = _bracket_bytes(pattern, at)

@@ -1,7 +1,7 @@
-"""Threads for work that may block, and for work that Ctrl-C must not cut off.
+"""Threads for work that may block, and for work that Ctrl-C must not interrupt.
 
-Each background task runs in its own thread, so a stuck task delays neither the caller nor other tasks. An
-idle thread waits up to IDLE_THREAD_S for another task; a new thread starts only when all are busy."""
+Each background task runs in its own thread, so a stuck task delays neither the caller nor other tasks. An idle thread
+waits up to IDLE_THREAD_S for another task; a new thread starts only when all are busy."""
 
 from __future__ import annotations
 
@@ -46,9 +46,11 @@ class BackgroundThreads:
 
 
 class UninterruptedTask:
-    """Work (the function `work`) that Ctrl-C cannot cut off, because it runs in its own thread: Python raises
-    KeyboardInterrupt only in the main thread. Call `wait` until `is_over` is True, then `raise_error`;
-    `run_uninterrupted` does all of this."""
+    """Runs the function `work` in its own thread, so that Ctrl-C cannot interrupt it: Python raises KeyboardInterrupt
+    only in the main thread.
+
+    The caller repeats `wait` until `is_over` is True, and then calls `raise_error`. The function `run_uninterrupted`
+    does both."""
 
     def __init__(self, work: Callable[[], object]) -> None:
         self._work = work

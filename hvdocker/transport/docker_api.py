@@ -1,11 +1,13 @@
-"""The Docker SDK on sockets that hvdocker opens itself: channels of an SSH connection. For the controller's own engine
-(`local_client`) the SDK opens the socket.
+"""Makes clients of the Docker SDK that send their requests over channels of an SSH connection. For the controller's own
+engine (`local_client`) the SDK opens an ordinary socket.
 
-The SDK sends its HTTP requests with `requests`. `_Adapter` passes them to `_Pool` (urllib3), whose
-`_Connection`s each use a new channel as their socket. The base URL contains `ssh`, which makes the SDK read
-hijacked streams (attach, exec) from the channel. When the SSH connection breaks, events and followed logs end without
-an error, because the SDK's CancellableStream catches it. Code that reads such a stream has to check afterwards whether
-the container ended. The output of an exec (`_frames`) raises the OSError of the channel."""
+The SDK sends its HTTP requests with the library `requests`. `_Adapter` passes them to `_Pool` (urllib3). Each
+`_Connection` of the pool uses a new channel as its socket. The base URL contains `ssh`, which makes the SDK read
+hijacked streams (attach, exec) from the channel.
+
+When the SSH connection breaks, a stream of events or of a followed log ends without an error, because the SDK's
+CancellableStream catches the error. So code that reads such a stream has to check afterwards whether the container
+ended. The output of an exec (`_frames`) raises the channel's OSError."""
 
 from __future__ import annotations
 
@@ -42,8 +44,8 @@ Dial = Callable[[], Any]  # Any: a paramiko Channel, which is a socket in all bu
 
 
 class EngineClient(APIClient):  # type: ignore[misc]  # untyped base
-    """A Docker API client that reads the complete output of an exec, which the SDK's own client does not, and reads
-    logs faster.
+    """A Docker API client. Unlike the SDK's own client, it reads the complete output of an exec, and it reads logs
+    faster.
 
     `engine_version` is the Docker version from a ping, or `?` if the ping did not name it."""
 
@@ -52,12 +54,12 @@ class EngineClient(APIClient):  # type: ignore[misc]  # untyped base
     def _read_from_socket(
         self, response: Any, stream: bool, tty: bool = False, demux: bool = False
     ) -> Any:  # Any: as the SDK's own, whose exec_start calls it
-        """Return the output of an exec, read from the buffer in which the response header arrived. The parameters are
-        those of the SDK's method, which this one replaces: with `stream`, the result is an iterator of pieces. `tty` is
-        ignored: the exec must run without a terminal.
+        """Return the output of an exec. This replaces the SDK's method and has the same parameters: with `stream`, the
+        result is an iterator of pieces. `tty` is ignored, because hvdocker runs an exec without a terminal.
 
-        The SDK's own method bypasses that buffer and loses the output that arrived with the header (docker-py issue
-        2042). A stream has no timeout: the command may be silent for any time."""
+        The output is read from the buffer in which the response header arrived. The SDK's own method bypasses that
+        buffer and loses the output that arrived with the header (docker-py issue 2042). A stream has no timeout,
+        because a command may be silent for any time."""
         self._raise_for_status(response)
         if stream:
             self._disable_socket_timeout(self._get_raw_response_socket(response))
@@ -65,10 +67,11 @@ class EngineClient(APIClient):  # type: ignore[misc]  # untyped base
         return pieces if stream else consume_socket_output(pieces, demux=demux)
 
     def _multiplexed_response_stream_helper(self, response: Any) -> Iterator[bytes]:  # Any: as above
-        """Yield the pieces of a container's log as they arrive, each mostly one line. `response` is the engine's
-        answer, as the library requests returns it. This replaces the SDK's method.
+        """Yield the pieces of a container's log as they arrive; a piece is mostly one line. This replaces the SDK's
+        method. `response` is the engine's answer, as the library `requests` returns it.
 
-        The SDK's own method calls urllib3 twice for each piece, which takes longer than a job needs to print it."""
+        The SDK's own method makes two calls of urllib3 for each piece. These calls take longer than a job takes to
+        print the piece."""
         self._disable_socket_timeout(self._get_raw_response_socket(response))
         buffer = bytearray()
         while data := _read_some(response):
@@ -110,8 +113,8 @@ def engine_client(dial: Dial) -> EngineClient:
     """Return an API client for an engine that is reached through a link. It calls `dial` for every new connection to
     the engine; `dial` returns an open channel.
 
-    The client speaks the newest API version that the SDK and the engine both know. This function asks the engine for
-    its version, so it raises an error of paramiko, requests or the SDK if the engine does not answer."""
+    The client uses the newest API version that the SDK and the engine both know. This function asks the engine for its
+    version. If the engine does not answer, it raises an error of paramiko, requests or the SDK."""
     # The SDK's constructor wants an address; it is replaced before anything is sent.
     client = EngineClient(base_url="tcp://localhost:1", version=DEFAULT_DOCKER_API_VERSION, timeout=TIMEOUT_S)
     client.base_url = BASE_URL

@@ -41,12 +41,13 @@ class CommandResult:
 
 @dataclass(frozen=True)
 class LargeInput:
-    """The standard input of a command if it may be large: `chunks`, about `size` bytes in all. `streams` hosts (with
-    this one) receive such an input at the same time.
+    """The standard input of a command, which may be large. `chunks` yields its bytes, about `size` in total. `streams`
+    is the number of hosts, including this one, that receive an input of this size at the same time.
 
-    An SSH link sends a large input through a process `ssh`, which is faster than the open connection. If the input is
-    exactly the file `path`, that process may read it itself. The link then calls `on_sent` with the bytes sent so far,
-    and does not read `chunks`. If `on_sent` raises an error, the transfer ends with it."""
+    Over SSH, an `ssh` process sends a large input, because it is faster than the open connection. If the input is
+    exactly the content of a file, `path` names this file, and the `ssh` process may read it directly. In that case
+    `chunks` is not read, and `on_sent` is called with the number of bytes sent so far. An error that `on_sent` raises
+    ends the transfer."""
 
     chunks: Iterable[bytes]
     size: int
@@ -59,8 +60,11 @@ class LargeInput:
 
 
 def read_file(path: Path, on_sent: Callable[[int], None], size: int, streams: int = 1) -> LargeInput:
-    """Return the file `path`, of `size` bytes, as the input of a command. `on_sent` is called with the bytes sent so
-    far. `streams` hosts receive it at the same time."""
+    """Return the content of the file `path` as the standard input of a command. The file is read only while the command
+    runs.
+
+    `size` is the file's size in bytes. `on_sent` is called with the number of bytes sent so far. `streams` is the
+    number of hosts, including this one, that receive the file at the same time."""
 
     def chunks() -> Iterator[bytes]:
         with path.open("rb") as file:
@@ -72,7 +76,7 @@ def read_file(path: Path, on_sent: Callable[[int], None], size: int, streams: in
 
 
 class HostLink(Protocol):
-    """One open connection to one host. Commands, streams and requests to the engine all use this connection, and
+    """One open connection to one host. Commands, streams and requests to the Docker engine all use this connection, and
     all end when it is closed. `name` is the host's name in the inventory."""
 
     name: str
@@ -80,12 +84,12 @@ class HostLink(Protocol):
     def run(
         self, command: Command, stdin: Iterable[bytes] | None = None, timeout_s: float | None = COMMAND_TIMEOUT_S
     ) -> CommandResult:
-        """Run a command to its end and return its result. A non-zero exit is a normal result. A lost connection raises
-        HostUnreachable, a command that takes longer than `timeout_s` raises CommandTimeout (None: no limit). Over SSH
+        """Run a command to its end and return its result. A non-zero exit raises nothing. Raise HostUnreachable if the
+        connection is lost, and CommandTimeout if the command takes longer than `timeout_s` (None: no limit). Over SSH
         the limit counts from the last piece of standard output.
 
-        `stdin` are the bytes of its standard input; None means empty input. With `stdin` there is no time limit,
-        because sending a large input may take any time."""
+        `stdin` has the bytes of the command's standard input; None means empty input. With `stdin` there is no time
+        limit, because sending a large input may take any time."""
         ...
 
     def stream(self, command: Command, stdin: Iterable[bytes] | None = None) -> Iterator[bytes]:
@@ -100,22 +104,25 @@ class HostLink(Protocol):
         ...
 
     def upload_engine(self, size: int, streams: int = 1) -> AbstractContextManager[APIClient]:
-        """Return a context manager with a client of the host's engine for an upload of `size` bytes, which `streams`
-        hosts (with this one) receive at the same time. Over SSH, a large upload goes through a process `ssh`, which is
-        faster than the open connection. Raise HostUnfit if no engine answers."""
+        """Return a context manager that yields a client of the host's engine for an upload of `size` bytes. `streams`
+        is the number of hosts, including this one, that receive an upload of this size at the same time. Raise
+        HostUnfit if no engine answers.
+
+        Over SSH, a large upload goes through an `ssh` process, because it is faster than the open connection."""
         ...
 
     def greeting(self, address: str, port: int, timeout_s: float) -> bytes | None:
-        """Connect from the host to a server at `address` and `port`, and return the server's first bytes, such as
-        an SSH banner.
+        """Connect from the host to a server at `address` and `port`, and return the server's first bytes, such as an
+        SSH banner.
 
-        Return empty bytes if no server answers or it sends nothing; `timeout_s` limits the connection, and again the
-        wait for the bytes. Return None if the check is impossible, because the host's sshd forbids forwarding. No
-        process is started on the host."""
+        Return empty bytes if no server answers or if it sends nothing. Return None if the check is impossible, because
+        the host's sshd forbids forwarding. `timeout_s` is the limit of the connection attempt, and also of the wait for
+        the bytes. No process is started on the host."""
         ...
 
     def pasteable(self, command: Command) -> str:
-        """Return the shell line with which a user would run that command by hand from the controller, for messages."""
+        """Return a shell line that runs the command on the host. Messages show it, so that a user can run the command
+        by hand from the controller."""
         ...
 
     def close(self) -> None: ...
@@ -140,9 +147,11 @@ def run_or_raise(
 
 
 def raise_if_failed(link: HostLink, result: CommandResult, what: str, fix: str | None = None) -> None:
-    """Raise an HvdockerError if the command of `result` exited non-zero; otherwise return. The error has the message
-    `what` (such as `storing a layer failed`), the command as a line to run by hand (`link` is that of its host), its
-    last lines of output and the suggested `fix`."""
+    """Raise an HvdockerError if a command exited non-zero; otherwise return. `result` is the result of the command, and
+    `link` is the link on which it ran.
+
+    The error has the message `what` (such as `storing a layer failed`), a line to run the command by hand, the last
+    lines of its output and the suggested `fix`."""
     if result.code != 0:
         raise HvdockerError(
             f"{what} (exit {result.code})",

@@ -1,6 +1,6 @@
-"""Which Docker engine is the controller's own, and a client for it.
+"""Finds the controller's own Docker engine, and opens a client for it.
 
-It is chosen as the docker command chooses it: $DOCKER_HOST, else $DOCKER_CONTEXT, else the context that `docker
+The engine is chosen as the docker command chooses it: $DOCKER_HOST, else $DOCKER_CONTEXT, else the context that `docker
 context use` made current, else the usual socket. An engine over SSH is not supported."""
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _HERE = "this machine"
 
 @dataclass(frozen=True)
 class EngineAddress:
-    """The URL of the controller's engine. `origin` is the setting that names it, such as `DOCKER_HOST` or `the docker
-    context NAME`, and empty for the default. `tls` has the certificates for a TCP connection, None without TLS; it is
-    `Any` because the SDK has no types."""
+    """The address of the controller's engine, as a Docker URL. `origin` is the setting that the URL comes from, such as
+    `DOCKER_HOST` or `the docker context NAME`; it is empty for the default. `tls` has the certificates for a TCP
+    connection, or None without TLS; it is `Any` because the SDK has no types."""
 
     url: str = DEFAULT_SOCKET
     origin: str = ""
@@ -38,8 +38,8 @@ class EngineAddress:
 
 
 def engine_address(environ: Mapping[str, str], home: Path) -> EngineAddress:
-    """Return where the controller's engine is, as the docker command finds it: from DOCKER_HOST or DOCKER_CONTEXT in
-    `environ`, or from the files in the folder that DOCKER_CONFIG names (by default `home`/.docker).
+    """Return the address of the controller's engine, as the docker command finds it: from DOCKER_HOST or DOCKER_CONTEXT
+    in `environ`, or from the files in the folder that DOCKER_CONFIG names (by default `home`/.docker).
 
     Raise HostUnfit if the URL is of a kind that hvdocker cannot open (ssh://), or if the docker context names no
     engine. Raise the SDK's DockerException if the variables for TLS are wrong."""
@@ -126,15 +126,16 @@ def _no_answer(address: EngineAddress, error: Exception) -> HostUnfit:
 
 @dataclass(frozen=True)
 class LocalEngine:
-    """A client of the controller's engine. If `client` is None, `problem` says why there is none."""
+    """The result of `local_engine`. `client` is a client of the controller's engine, or None if it could not be opened.
+    `problem` then says why."""
 
     client: APIClient | None
     problem: str = ""
 
 
 def local_engine() -> LocalEngine:
-    """Return a client of the controller's Docker engine, for a caller that can do without one. If no engine answers,
-    do not raise, but return a LocalEngine without a client."""
+    """Try to open the controller's Docker engine, and return the client in a LocalEngine. If no engine answers, raise
+    nothing and return a LocalEngine without a client. Used by callers that can do without this engine."""
     try:
         return LocalEngine(open_local_engine())
     except HvdockerError as error:

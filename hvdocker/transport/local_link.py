@@ -21,7 +21,7 @@ from hvdocker.transport.local_engine import open_local_engine
 
 class LocalLink:
     """A HostLink to the controller itself: its commands are subprocesses, and its engine is the controller's own.
-    `name` is the name of the link in messages, such as that of a host of a local cluster."""
+    `name` is the name that messages show, for example the name of a host of a local cluster."""
 
     def __init__(self, name: str) -> None:
         self.name = name

@@ -1,5 +1,5 @@
-"""The process of hvdocker itself: whether its $HOME is the user's home, and replacing the process by another
-program."""
+"""Functions about hvdocker's own process: one checks whether $HOME is the user's home folder, the other replaces the
+process by another program."""
 
 from __future__ import annotations
 

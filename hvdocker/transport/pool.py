@@ -15,8 +15,8 @@ MAX_THREADS = 30
 
 @dataclass(frozen=True)
 class HostOutcomes(Generic[T]):
-    """Results (`done`) and errors (`failed`) by host name. A host is in neither mapping if its work did not
-    begin or did not finish."""
+    """The outcome of work on several hosts: results (`done`) and errors (`failed`), both by host name. A host is in
+    neither mapping if its work did not begin or did not finish."""
 
     done: Mapping[str, T]
     failed: Mapping[str, HvdockerError]
@@ -94,11 +94,11 @@ def _outcomes(futures: Mapping[str, Future[T]]) -> HostOutcomes[T]:
 
 
 def _drain(pool: ThreadPoolExecutor, futures: Collection[Future[T]]) -> None:
-    """Cancel the work that has not begun and wait until all other work has ended, even if Ctrl-C is pressed
-    again. A thread that runs on could create something after the rollback began.
+    """Cancel the work that has not begun and wait until all other work has ended, even if Ctrl-C is pressed again.
+    Otherwise a thread that still runs could create something after the rollback began.
 
-    The futures are waited for before the threads, because Python 3.11 regards a thread as ended if Ctrl-C
-    interrupts the wait for this thread."""
+    The futures are waited for before the threads, because Python 3.11 regards a thread as ended if Ctrl-C interrupts
+    the wait for this thread."""
     while True:
         try:
             pool.shutdown(wait=False, cancel_futures=True)

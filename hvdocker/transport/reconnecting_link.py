@@ -1,4 +1,4 @@
-"""A link that is kept for days and reopened when its connection was lost. It serves short commands such as the
+"""A link that may stay open for days and reconnects if its connection is lost. It serves short commands, such as the
 renewal of tickets during a `hvdocker run`."""
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 class ReconnectingLink:
     """A HostLink whose `run` replaces a lost connection and repeats the command once. So the caller must pass only
-    commands that may run twice. `name` is the host. `link` is used until its connection is lost; `opener` then opens
-    and returns a new one.
+    commands that may run twice. `name` is the host. `link` is used until its connection is lost. Then `opener` opens
+    and returns a new link.
 
-    A command whose `stdin` is an iterator is not repeated, because an iterator can be read only once: HostUnreachable
-    is raised. The other methods do not reconnect."""
+    A command whose `stdin` is an iterator is not repeated, because an iterator can be read only once; HostUnreachable
+    is raised instead. Methods other than `run` do not reconnect."""
 
     def __init__(self, name: str, link: HostLink, opener: LinkOpener) -> None:
         self.name = name

@@ -26,7 +26,7 @@ MOST_NAMED = 4
 
 @dataclass(frozen=True)
 class Session:
-    """The open links by host name, and the errors of the hosts that could not be reached (`failed`), also by host
+    """The open links by host name. `failed` has the errors of the hosts that could not be reached, also by host
     name."""
 
     links: dict[str, HostLink]
@@ -90,8 +90,8 @@ def _open_all(env: Env, located: Located, accept_new: bool) -> Session:
 
 
 def _same_target_notes(links: Mapping[str, HostLink]) -> Iterator[str]:
-    """Yield a note for the user for each address at which several hosts of `links` (the open links by host name) were
-    reached. This may be a mistake in `host:` of the inventory or in ~/.ssh/config."""
+    """Yield a note for the user about each address at which several hosts were reached. `links` are the open links by
+    host name. Two hosts at one address may be a mistake in `host:` of the inventory or in ~/.ssh/config."""
     from hvdocker.transport.ssh.link import SshLink
 
     names: dict[str, list[str]] = {}
@@ -104,7 +104,8 @@ def _same_target_notes(links: Mapping[str, HostLink]) -> Iterator[str]:
 
 
 def _reporting_open(env: Env, waiting: list[str], open_link: Callable[[str], HostLink]) -> Callable[[str], HostLink]:
-    """Return `open_link`, so that after each host the user is told for which of the hosts `waiting` it still waits."""
+    """Return a function that opens the link to a host with `open_link`, and afterwards tells the user which hosts
+    hvdocker still waits for. `waiting` has the names of all hosts that will be opened."""
     awaited = dict.fromkeys(waiting)
 
     def open_one(name: str) -> HostLink:
@@ -145,12 +146,12 @@ def reopen_link(env: Env, located: Located, name: str) -> HostLink:
 def _accept_host_keys(
     env: Env, failed: Mapping[str, HvdockerError], accept_new: bool, accepted: set[tuple[str, str]]
 ) -> set[str]:
-    """Return the hosts in `failed` whose error was an unknown host key that is trusted now; the caller connects to
-    them again.
+    """Return the hosts in `failed` whose error was an unknown host key that is trusted now. The caller connects to them
+    again.
 
-    The user is asked once about all such keys. With `accept_new` they are trusted without asking. Trusted keys are
-    added to known_hosts and to `accepted`, there as (host as known_hosts writes it, key in base64). Return an empty set
-    if the user refuses or cannot be asked."""
+    The user is asked once about all such keys. With `accept_new` they are trusted without asking. Each trusted key is
+    written to known_hosts. It is also added to `accepted`, as the pair (host as known_hosts writes it, key in base64).
+    Return an empty set if the user refuses or cannot be asked."""
     unknown = {name: error for name, error in failed.items() if isinstance(error, UnknownHostKey)}
     if not unknown or not _may_trust(env, list(unknown.values()), accept_new):
         return set()
@@ -199,8 +200,8 @@ def _may_trust(env: Env, unknown: list[UnknownHostKey], accept_new: bool) -> boo
 
 
 def _append_known_hosts(env: Env, unknown: list[UnknownHostKey]) -> None:
-    """Store the keys `unknown`, which are trusted now, in known_hosts. As with ssh, a file that cannot be written is no
-    error: the keys are then trusted for this command only, and a note tells the user."""
+    """Write the keys `unknown`, which the user trusts now, to known_hosts. A file that cannot be written is no error,
+    as with ssh: the keys are then trusted for this command only, and a note tells the user."""
     from hvdocker.transport.ssh import host_keys
 
     for key in {(error.entry, error.key_base64): error for error in unknown}.values():

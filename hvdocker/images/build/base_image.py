@@ -78,10 +78,10 @@ def _pull(client: docker.APIClient, suite: str) -> str | None:
 
 
 class _Pull(threading.Thread):
-    """A thread that pulls Debian's image, and that the caller can abandon by setting `given_up`.
+    """A thread that pulls Debian's image. The caller can abandon the pull by setting `given_up`.
 
-    The SDK's pull has no timeout, so a network that drops packets would block it. `answered` is set when the
-    registry has answered or the pull has ended. `problem` is the error, or None."""
+    The SDK's pull has no timeout, so a network that drops packets would block it. `answered` is set when the registry
+    has answered or the pull has ended. `problem` is the error, or None."""
 
     def __init__(self, client: docker.APIClient, suite: str) -> None:
         super().__init__(name=f"pull-{suite}", daemon=True)

@@ -36,13 +36,13 @@ _LOCAL_SOCKET = "http+docker://"
 
 @dataclass(frozen=True)
 class BuildOptions:
-    """What to build, and from what.
+    """What `build_image` builds, and from which sources.
 
     `target` is a short name or a tag of targets.py. `ca_bundle` has the site's CA certificates. `wheelhouse` is a
     folder of preferred wheels. `base` replaces the Debian base image. `cuda_image` is an image with NVIDIA's toolkit
-    for CUDA 12; without it, the gpu target is compiled with CUDA 11.8, the toolkit of Debian 12. `torch_index`
-    is a package index with CPU builds of PyTorch. `is_here` says that the engine runs on the controller, so that the
-    build can take wheels from the controller's cache. `environ` are the controller's variables."""
+    for CUDA 12; without it, the gpu target is compiled with CUDA 11.8, the toolkit of Debian 12. `torch_index` is a
+    package index with CPU builds of PyTorch. `is_here` says that the engine runs on the controller, so that the build
+    can take wheels from the controller's cache. `environ` are the controller's environment variables."""
 
     target: str = "cpu"
     ca_bundle: Path | None = None
@@ -55,7 +55,7 @@ class BuildOptions:
 
     @property
     def wheels(self) -> tuple[Path, ...]:
-        """The wheels of `wheelhouse`. Raise UsageProblem if that is not a folder."""
+        """The wheels in the folder `wheelhouse`. Raise UsageProblem if that is not a folder."""
         if self.wheelhouse is None:
             return ()
         if not self.wheelhouse.is_dir():
@@ -64,8 +64,8 @@ class BuildOptions:
 
 
 def build_image(engine: APIClient, options: BuildOptions, say: Say) -> str:
-    """Build `options.target`, and before it the images that it needs: the Debian base image if the engine lacks it, and
-    doc-hvd:base if the target copies programs from that. Return its tag, such as `doc-hvd:cpu`.
+    """Build `options.target`, and return its tag, such as `doc-hvd:cpu`. Images that the target needs are built or
+    pulled before: the Debian base image if the engine lacks it, and doc-hvd:base if the target copies programs from it.
 
     `say` receives the output of the build line by line. Raise HvdockerError if the build fails."""
     target = find_target(options.target)
@@ -125,11 +125,12 @@ def _context(options: BuildOptions, wheels: Sequence[Path]) -> IO[bytes]:
 def _wheels(
     choice: TorchChoice, cache: WheelCache, options: BuildOptions, say: Say
 ) -> Iterator[tuple[dict[str, str], list[Path]]]:
-    """Yield how the build gets wheels, as a pair: the name and address of the controller's wheel server (empty if it is
-    not used), and the wheels to put into the build context. The wheels of --wheelhouse are always in the context.
+    """Yield the two sources of wheels for a build: the wheel server on the controller, as a mapping of its host name to
+    its address (empty if it is not used), and the wheels to put into the build context. The wheels of --wheelhouse are
+    always in the context.
 
-    A build on another machine's engine cannot reach the controller, so pip downloads the wheels there. Only a CPU build
-    of PyTorch is added to the context, because that machine may not find one."""
+    A build on another machine's engine cannot reach the controller, so pip downloads the wheels there. In that case the
+    context also gets a CPU build of PyTorch, because that machine may not find one."""
     own = list(options.wheels)
     if not options.is_here:
         yield {}, [*own, *([choice.wheel] if choice.wheel else [])]
@@ -149,8 +150,8 @@ def _wheels(
 
 
 def _suppressed(say: Say, line: str) -> None:
-    """Pass the line to `say`, and ignore the error that `say` raises after Ctrl-C: the thread that follows the build
-    stops on Ctrl-C, not the thread that serves wheels."""
+    """Pass the line to `say`, and ignore the error that `say` raises after Ctrl-C. Used by the thread that serves
+    wheels, because Ctrl-C must stop the thread that follows the build instead."""
     try:
         say(line)
     except HvdockerError:

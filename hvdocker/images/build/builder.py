@@ -20,10 +20,12 @@ _BUILT = re.compile(r"Successfully built ([0-9a-f]{12,})")
 
 @dataclass(frozen=True)
 class EngineBuild:
-    """One build. `what` names the image in messages. `command` is a command line that error messages show.
+    """The input of one image build. `what` names the image in messages. `command` is a command line that error messages
+    show.
 
-    `context` is the build context, an open tar. `target` is a stage of `dockerfile`, empty for the last one.
-    `arguments` are the values of its `ARG`s. `hosts` has host names that the build can use, with their addresses."""
+    `context` is the build context, an open tar. `target` is a stage of `dockerfile`, empty for the last stage.
+    `arguments` are the values of the Dockerfile's `ARG`s. `hosts` maps host names that the build can use to their
+    addresses."""
 
     what: str
     command: str

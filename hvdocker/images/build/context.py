@@ -14,7 +14,8 @@ _CA_VARIABLES = ("PIP_CERT", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUN
 
 
 def site_ca_bundle(environ: Mapping[str, str]) -> Path | None:
-    """Return the CA bundle that a variable of pip, OpenSSL, requests or curl in `environ` names, for example PIP_CERT.
+    """Return the CA bundle that a variable of pip, OpenSSL, requests or curl in `environ` names. PIP_CERT is one of
+    these variables.
 
     Return None if no variable names an existing file."""
     for variable in _CA_VARIABLES:
@@ -45,7 +46,7 @@ def build_context(
 
 
 def text_context(texts: Mapping[str, str]) -> io.BytesIO:
-    """Return a tar of a build context that has only these text files, by name."""
+    """Return a tar of a build context that has only text files. `texts` maps their names to their content."""
     spool = io.BytesIO()
     with tarfile.open(fileobj=spool, mode="w") as tar:
         for name, text in texts.items():
@@ -55,7 +56,7 @@ def text_context(texts: Mapping[str, str]) -> io.BytesIO:
 
 
 def _normalized(info: tarfile.TarInfo) -> tarfile.TarInfo | None:
-    """Return the tar entry without owner and time, or None for a bytecode cache, which is left out.
+    """Return the tar entry without owner and time. Return None for a bytecode cache, which leaves it out.
 
     So the build context is byte for byte equal on every machine, and the builder's cache finds the layers."""
     if "__pycache__" in info.name:

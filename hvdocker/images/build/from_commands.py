@@ -38,8 +38,8 @@ def from_tag(image: str) -> str:
 
 
 def named_tag(tag: str) -> str:
-    """Return the name that the user gave the result (`--tag`), with the tag `latest` if it has none. Raise UsageProblem
-    if engines do not accept it; they would say so only after the build."""
+    """Return `tag`, the name that the user gave the new image (`--tag`), with the tag `latest` added if it has none.
+    Raise UsageProblem if engines do not accept the name; they would say so only after the build."""
     found = _NAME.fullmatch(tag)
     if not found:
         raise UsageProblem(f"--tag {tag!r} is no name of an image", fix="such as my-team/train:7, in lower case")
@@ -47,7 +47,7 @@ def named_tag(tag: str) -> str:
 
 
 def from_dockerfile(image: str, config: Mapping[str, Any], has_bash: bool) -> str:
-    """Return the Dockerfile that builds on `image`. `config` are the settings of the image, from the engine's JSON.
+    """Return the Dockerfile that builds on `image`. `config` has the settings of the image, from the engine's JSON.
     `has_bash` says whether the image has bash.
 
     The system's packages are a layer below our programs, so that a new version of hvdocker sends only a small layer.
@@ -55,8 +55,8 @@ def from_dockerfile(image: str, config: Mapping[str, Any], has_bash: bool) -> st
     have to find our `ssh`. A health check and a stop signal of the image are removed: they are for the image's own
     program, not for a worker.
 
-    Raise HvdockerError if user or PATH have a character that cannot be printed: what follows a line break would be
-    another instruction."""
+    Raise HvdockerError if the image's user or PATH has a character that cannot be printed, because text after a line
+    break would be another instruction of the Dockerfile."""
     for name, value in (("USER", str(config.get("User") or "")), ("PATH", _path(config))):
         if not value.isprintable():
             raise HvdockerError(f"the {name} of the image {image} is {value!r}: nothing can be built on it")
@@ -85,7 +85,7 @@ def from_dockerfile(image: str, config: Mapping[str, Any], has_bash: bool) -> st
 
 
 def _run(program: str) -> str:
-    # As a list: the image may set a SHELL that is not one.
+    # The command is a list of words, because the SHELL that the image sets may not be a POSIX shell.
     return f"RUN {json.dumps(['/bin/sh', f'{FOLDER}/{program}'])}"
 
 

@@ -31,8 +31,8 @@ DOCKERFILE = "Dockerfile.from"
 
 @dataclass(frozen=True)
 class FromOptions:
-    """What to build on. `image` is the user's image. `tag` is the name of the new image, empty for the default.
-    `ca_bundle` has the site's CA certificates. `environ` are the controller's variables."""
+    """The input of `build_from`. `image` is the user's image to build on. `tag` is the name of the new image, empty for
+    the default. `ca_bundle` has the site's CA certificates. `environ` are the controller's environment variables."""
 
     image: str
     tag: str = ""
@@ -83,7 +83,7 @@ def _config(engine: APIClient, image: str) -> Mapping[str, Any]:
 
 
 def _check_can_build(engine: APIClient, image: str, config: Mapping[str, Any]) -> bool:
-    """Raise HvdockerError if nothing can be built on the image. Return whether it has bash."""
+    """Raise HvdockerError if hvdocker cannot build on the image. Otherwise return whether the image has bash."""
     files = files_of_image(engine, image, ("/bin/sh", "/bin/bash"))
     if "/bin/sh" not in files:
         raise HvdockerError(
@@ -101,9 +101,10 @@ def _check_can_build(engine: APIClient, image: str, config: Mapping[str, Any]) -
 
 
 def _tools(engine: APIClient, options: FromOptions, say: Say) -> list[Path]:
-    """Return the wheels of requirements-tools.txt (py-spy), empty if they cannot be downloaded. Without py-spy a rank
-    that hangs has to print its stacks itself, and may show fewer. Raise HvdockerError if the cache of wheels cannot be
-    written."""
+    """Return the wheels of requirements-tools.txt (py-spy), or an empty list if they cannot be downloaded. Raise
+    HvdockerError if the cache of wheels cannot be written.
+
+    Without py-spy, a rank that hangs has to print its stacks itself, and may show fewer."""
     cache = user_wheel_cache(str(engine.version()["Arch"]), options.environ)
     found = cache.fetch(lock_pins([TOOLS]), lambda line: None)
     if not found:

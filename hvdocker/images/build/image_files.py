@@ -21,14 +21,15 @@ _GO_LINK = 1 << 27
 
 
 def files_of_image(engine: APIClient, image: str, paths: Iterable[str]) -> dict[str, int]:
-    """Return those of `paths` that exist in the image, each with its permission bits. Links are followed."""
+    """Return the permission bits of those of `paths` that exist in the image, by path. Links are followed."""
     with trial_container(engine, image, ("none",)) as container:
         found = ((path, _mode(engine, container, path)) for path in paths)
         return {path: mode for path, mode in found if mode is not None}
 
 
 def text_of_image(engine: APIClient, image: str, path: str) -> str:
-    """Return the text of a small file of the image. Empty if there is no such file, or if it is larger than 1 MiB."""
+    """Return the text of a small file of the image. Return empty text if there is no such file, or if it is larger than
+    1 MiB."""
     from docker.errors import APIError
 
     with trial_container(engine, image, ("none",)) as container:
@@ -50,8 +51,8 @@ def _mode(engine: APIClient, container: str, path: str) -> int | None:
 
 
 def _target(engine: APIClient, container: str, path: str) -> str | None:
-    """Return the path that symbolic links lead to from `path`, or None if there is no such file or there are too many
-    links (_MOST_LINKS)."""
+    """Return the path to which the symbolic links at `path` lead; without links that is `path` itself. Return None if
+    there is no such file or there are more than _MOST_LINKS links."""
     for _ in range(_MOST_LINKS):
         stat = _stat(engine, container, path)
         if stat is None:

@@ -10,8 +10,9 @@ from hvdocker.protocol.format import FORMAT
 
 
 def image_labels(launcher: str, frameworks: Mapping[str, str] | None) -> dict[str, str]:
-    """Return the labels of an image with these frameworks (versions by name; None: unknown, so no label names them).
-    `launcher` is the name of the launcher that a job gets if neither the user nor the inventory names one."""
+    """Return the labels of an image. `launcher` is the name of the launcher that a job gets if neither the user nor the
+    inventory names one. `frameworks` has the versions of the image's frameworks by name. If it is None, the frameworks
+    are unknown, and no label lists them."""
     known = {} if frameworks is None else {names.LABEL_FRAMEWORKS: frameworks_text(frameworks)}
     return {
         names.LABEL_IMAGE: "1",

@@ -108,5 +108,5 @@ def install() -> Command:
 
 
 def wait() -> Command:
-    """Return the main command of the build container, which sleeps while the command of `install` runs as an exec."""
+    """Return the main command of the build container. It sleeps while the command of `install` runs as an exec."""
     return command("sleep", str(CONTAINER_LIFETIME_S))

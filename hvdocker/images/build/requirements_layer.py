@@ -1,7 +1,7 @@
-"""Installs requirements on an image as one layer: runs pip in a container of the image and commits it.
+"""Installs requirements on an image as one layer: runs pip in a container of the image and commits the container.
 
-Why not a Dockerfile: it would make a second layer for the requirements file, and leave an image behind if pip
-fails. With a commit, the site's CA bundle and proxies are in no layer and in no setting of the image."""
+A Dockerfile is not used, because it would make a second layer for the requirements file, and leave an image behind if
+pip fails. With a commit, the site's CA bundle and proxies are in no layer and in no setting of the image."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ def build_layer(engine: APIClient, step: BuildLayer, ca_bundle: bytes, say: Say)
 
 @contextmanager
 def _container(engine: APIClient, step: BuildLayer) -> Iterator[str]:
-    """Yield the id of a running container of the base image; the container is removed at the end.
+    """Yield the id of a running container of the base image. The container is removed at the end.
 
-    A commit copies the container's labels and environment to the image. So the image's labels are set here, and
-    proxies are not: they are passed only to the exec that runs pip."""
+    A commit copies the container's labels and environment to the image. So the new image's labels are set here, and
+    proxies are not set here: they are passed only to the exec that runs pip."""
     from docker.errors import APIError
 
     name = layer_commands.build_container_name(step.key, secrets.token_hex(2))

@@ -14,8 +14,8 @@ from hvdocker.images.targets import TORCH_CPU_REQUIREMENTS, ImageTarget, find_ta
 
 @dataclass(frozen=True)
 class TorchChoice:
-    """What to install. `requirements` are the names of the lock files. `wheel` is the wheel with PyTorch's CPU build in
-    the controller's cache, None if the cache does not have it or it is not needed."""
+    """What a build installs. `requirements` are the names of the lock files. `wheel` is the wheel with PyTorch's CPU
+    build in the controller's cache, None if the cache does not have it or it is not needed."""
 
     requirements: tuple[str, ...]
     wheel: Path | None = None
@@ -30,12 +30,13 @@ def lock_pins(files: Sequence[str]) -> tuple[Pin, ...]:
 def choose_torch(
     target: ImageTarget, wheelhouse: Sequence[Path], cache: WheelCache, torch_index: str | None, say: Say
 ) -> TorchChoice:
-    """Return what to install for the target. Only for torch-cpu there is a choice.
+    """Return what the build of the target installs. Only the target torch-cpu has a choice, between PyTorch's CPU build
+    and its ordinary wheel.
 
-    PyTorch's CPU build is looked for in `wheelhouse` (the wheels of --wheelhouse), then in `cache`. If it is in
-    neither, it is looked for in the package index `torch_index`, or if that is None, where the controller's pip is
-    configured to search. If no CPU build is found, the image gets the ordinary wheel. For torch-cpu, `say` receives a
-    line that says which one was taken. Raise HvdockerError if the cache cannot be written."""
+    The CPU build is looked for in `wheelhouse` (the wheels of --wheelhouse), then in `cache`, then in the package index
+    `torch_index`. If `torch_index` is None, the controller's pip looks for it where it is configured to search. If no
+    CPU build is found, the image gets the ordinary wheel. For torch-cpu, `say` receives a line that says which build
+    was taken. Raise HvdockerError if the cache cannot be written."""
     if TORCH_CPU_REQUIREMENTS not in target.requirements:
         return TorchChoice(target.requirements)
     pin = next(pin for pin in lock_pins(target.requirements) if pin.name == "torch")

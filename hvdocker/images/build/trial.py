@@ -1,4 +1,5 @@
-"""Runs a program in a container of an image without rights and without a network, to find out what is in the image."""
+"""Runs a program in a container of an image, to find out what is in the image. The container has no network and runs as
+a user without any rights."""
 
 from __future__ import annotations
 
@@ -13,14 +14,14 @@ from docker import APIClient
 from hvdocker import assets
 from hvdocker.images.frameworks import FRAMEWORKS, OTHER_NAMES, FrameworksFound, PythonFound
 
-# Ranks run as the SSH user. What a user without any rights can read, they can.
+# The search runs as a user without any rights. Ranks run as the SSH user, who can read at least the same files.
 NOBODY = "65534:65534"
 _TIMEOUT_S = 120
 
 
 def find_frameworks(engine: APIClient, image: str, python: str) -> FrameworksFound | None:
-    """Return which frameworks the interpreters on the image's PATH have. `python` is the path of an interpreter in the
-    image that runs the search. Return None if `python` cannot run the search."""
+    """Return which frameworks the Python interpreters on the image's PATH have. `python` is the path of the interpreter
+    in the image that runs the search. Return None if that interpreter cannot run the search."""
     script = (assets.image_dir() / "build" / "find-frameworks").read_text(encoding="utf-8")
     code, text = run_in_image(engine, image, (python, "-I", "-c", script, *FRAMEWORKS, *OTHER_NAMES))
     try:
@@ -65,8 +66,8 @@ def run_in_image(engine: APIClient, image: str, words: Sequence[str]) -> tuple[i
 
 @contextmanager
 def trial_container(engine: APIClient, image: str, words: Sequence[str], **settings: Any) -> Iterator[str]:
-    """Yield the id of a new container of the image that is not started, with the command `words`. It is removed at the
-    end.
+    """Create a container of the image with the command `words`, and yield its id. The container is not started. It is
+    removed at the end of the `with` block.
 
     `settings` are further arguments of the SDK's `create_container`, hence `Any`."""
     from docker.errors import APIError

@@ -32,10 +32,10 @@ _FULL_DISK = (errno.ENOSPC, errno.EDQUOT)
 
 @dataclass(frozen=True)
 class WheelCache:
-    """The folder `root` with wheels. `architecture` is that of the engine that builds, such as `amd64`.
+    """A cache of wheels in the folder `root`. `architecture` is that of the engine that builds, such as `amd64`.
 
-    `pip` are the words that start the controller's pip, empty if the controller has none. `environ` are the variables
-    of the controller."""
+    `pip` has the words of the command that starts the controller's pip; it is empty if the controller has none.
+    `environ` are the environment variables of the controller."""
 
     root: Path
     architecture: str
@@ -43,7 +43,7 @@ class WheelCache:
     environ: Mapping[str, str]
 
     def find(self, pins: Sequence[Pin]) -> dict[str, Pin]:
-        """Return the names of the wheels in the cache that fit the pins, each with its pin."""
+        """Return the file names of the wheels in the cache that fit the pins. Each name is mapped to its pin."""
         names = sorted(path.name for path in self.root.glob("*.whl"))
         return wheels_of(pins, names, self.architecture)
 
@@ -59,19 +59,20 @@ class WheelCache:
                 self.root.mkdir(parents=True, exist_ok=True)
                 self._forget_unused()
                 if not self._download(missing, say, index) and len(missing) > 1:
-                    # One package without a wheel makes pip give up all of them.
+                    # pip downloads nothing if one of the packages has no wheel, so download each by itself.
                     for pin in missing:
                         self._download([pin], lambda line: None, index)
         found = self.find(pins)
         for name in found:
-            # The time only delays the removal. Wheels in a folder that cannot be written are used too.
+            # A new time only delays the removal of the wheel. So it does not matter if the folder cannot be written.
             with contextlib.suppress(OSError):
                 os.utime(self.root / name)
         return found
 
     @contextmanager
     def _naming_the_folder(self) -> Iterator[None]:
-        """Turn an OSError of the `with` block into an HvdockerError that names the folder, the failure and the fix."""
+        """Turn an OSError of the `with` block into an HvdockerError that names the cache folder, the failure and the
+        fix."""
         try:
             yield
         except OSError as error:
@@ -89,8 +90,8 @@ class WheelCache:
             ) from error
 
     def _download(self, pins: Sequence[Pin], say: Say, index: str | None) -> bool:
-        """Run `pip download`, and return whether it succeeded. A wheel is moved into the cache only when it is
-        complete. Raise OSError if the folder cannot be written or its disk is full."""
+        """Run `pip download` for the pins, and return whether it succeeded. A wheel is moved into the cache only when
+        it is complete. Raise OSError if the folder cannot be written or its disk is full."""
         with tempfile.TemporaryDirectory(dir=self.root, prefix="draft-") as draft:
             lock = Path(draft) / "lock.txt"
             lock.write_text("".join(f"{pin.line}\n" for pin in pins), encoding="utf-8")
@@ -121,7 +122,8 @@ def user_wheel_cache(architecture: str, environ: Mapping[str, str]) -> WheelCach
 
 
 def _find_pip(environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the words that start pip: that of the Python that runs hvdocker, else one on the PATH, else none."""
+    """Return the words of the command that starts pip: the pip of the Python that runs hvdocker, else a pip on the
+    PATH. Return an empty tuple if there is none."""
     if find_spec("pip"):
         return (sys.executable, "-m", "pip")
     found = shutil.which("pip3", path=environ.get("PATH")) or shutil.which("pip", path=environ.get("PATH"))
@@ -129,8 +131,8 @@ def _find_pip(environ: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _run(words: Sequence[str], environ: Mapping[str, str], say: Say) -> tuple[int, str]:
-    """Run a program and return its exit code and what it wrote to stderr. `say` receives its stdout line by line. The
-    exit code is 127 if the program cannot be started."""
+    """Run a program, and return its exit code and its standard error. `say` receives its standard output line by line.
+    The exit code is 127 if the program cannot be started."""
     errors: list[bytes] = []
     try:
         with subprocess.Popen(

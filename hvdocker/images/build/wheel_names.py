@@ -21,7 +21,7 @@ _PIN = re.compile(r"(?P<name>[A-Za-z0-9][\w.-]*)={2,3}(?P<version>[^\s;]+)")
 @dataclass(frozen=True)
 class Pin:
     """A package of a lock file in one exact version. `name` is in the normal form of package names: lower case, with
-    `-` between its parts. `line` is the whole line of the file, with its condition if it has one, such as
+    `-` between its parts. `line` is the whole line of the lock file, with its condition if it has one, such as
     `platform_machine == "x86_64"`."""
 
     name: str
@@ -29,7 +29,7 @@ class Pin:
     line: str
 
     def is_in(self, wheel: str) -> bool:
-        """Whether the file name `wheel` is a wheel of this package in this version."""
+        """Return whether the file name `wheel` is a wheel of this package in this version."""
         name, version, *_ = [*wheel.split("-"), "", ""]
         return wheel.endswith(".whl") and _normal(name) == self.name and version == self.version
 
@@ -41,15 +41,16 @@ def parse_pins(text: str) -> tuple[Pin, ...]:
 
 
 def wheels_of(pins: Iterable[Pin], wheels: Iterable[str], architecture: str) -> dict[str, Pin]:
-    """Return those of the file names `wheels` that an image for this architecture (`amd64`) can install for the pins,
-    each with its pin."""
+    """Return the wheels that an image can install for the pins. `wheels` are the file names to choose from. The result
+    maps each chosen name to its pin. `architecture` is the CPU architecture of the image, such as `amd64`."""
     fitting = [name for name in wheels if _is_installable(name, architecture)]
     return {name: pin for pin in pins for name in fitting if pin.is_in(name)}
 
 
 def _is_installable(wheel: str, architecture: str) -> bool:
-    """Whether the Python of the images can install the wheel. The last three parts of its name are the Pythons, ABIs
-    and platforms that it is for, each with dots between several."""
+    """Return whether the Python of the images can install the wheel with this file name on this architecture. The last
+    three parts of the name are tags: the Python versions, ABIs and platforms that the wheel is for. A part may have
+    several tags, with dots between them."""
     _, *tags = wheel.removesuffix(".whl").rsplit("-", 3)
     if len(tags) < 3:
         return False
@@ -59,8 +60,8 @@ def _is_installable(wheel: str, architecture: str) -> bool:
 
 
 def _is_for_our_python(python: str, abi: str) -> bool:
-    """Whether PYTHON_VERSION is one that the tags name. `abi3` and pure Python (`py3`, `none`) also fit later Pythons
-    of major version 3."""
+    """Return whether the images' Python (PYTHON_VERSION) can use a wheel with these two tags of its file name. `abi3`
+    and pure Python (`py3`, `none`) also fit later Pythons of major version 3."""
     found = re.fullmatch(r"(cp|py)3(\d*)", python)
     if not found:
         return False
@@ -73,7 +74,8 @@ def _is_for_our_python(python: str, abi: str) -> bool:
 
 
 def platforms(architecture: str) -> tuple[str, ...]:
-    """Return the platform names of wheels that run on Debian 12 and this architecture (`amd64`), the best first."""
+    """Return the platform tags of wheels that run on Debian 12 and this CPU architecture (such as `amd64`), the best
+    first."""
     machine = WHEEL_ARCHITECTURES.get(architecture, architecture)
     modern = [f"manylinux_2_{minor}_{machine}" for minor in range(_GLIBC_MINOR, _OLDEST_MANYLINUX_MINOR - 1, -1)]
     return (*modern, f"manylinux2014_{machine}", f"manylinux2010_{machine}", f"manylinux1_{machine}",

@@ -1,10 +1,11 @@
 """Serves wheels of the controller's cache to a build on the controller's own engine.
 
 The build runs in the host's network, so it reaches the loopback interface. The classic builder can mount no folder, and
-wheels in the build context (several GB for CUDA) would be copied twice by every build. The build finds the server by
-the name NAME, which the engine resolves to an address for this build only: neither is part of the key of a cached
-layer. The address is a random one of the loopback network and belongs to this process, so no other user can serve
-wheels in its place."""
+wheels in the build context (several GB for CUDA) would be copied twice by every build.
+
+The build reaches the server by the host name NAME, which the engine resolves to the server's address for this build
+only. Neither name nor address is part of the key of a cached layer. The address is a random address of the loopback
+network and belongs to this process, so no other user can serve wheels in its place."""
 
 from __future__ import annotations
 
@@ -26,11 +27,11 @@ PORT = 8642
 
 @contextmanager
 def served_wheels(folder: Path, list_wheels: Callable[[], list[str]]) -> Iterator[dict[str, str]]:
-    """Serve wheels of `folder` while the `with` block runs. Yield the host name that the build has to know, with its
-    address. Yield an empty mapping if no server can be started.
+    """Serve wheels of `folder` while the `with` block runs. Yield a mapping of the server's host name to its address,
+    which the build needs. Yield an empty mapping if no server can be started.
 
-    `list_wheels` downloads what the folder lacks and returns the names of the wheels to serve. It is called when the
-    build asks for the first time, so a build whose layers are all cached downloads nothing."""
+    `list_wheels` downloads the wheels that the folder lacks, and returns the names of the wheels to serve. It is called
+    at the first request of the build, so a build whose layers are all cached downloads nothing."""
     try:
         address = f"127.{1 + secrets.randbelow(254)}.{secrets.randbelow(256)}.{1 + secrets.randbelow(254)}"
         server = ThreadingHTTPServer((address, PORT), _handler(folder, list_wheels))
@@ -86,6 +87,6 @@ def _handler(folder: Path, list_wheels: Callable[[], list[str]]) -> type[BaseHTT
             self.end_headers()
 
         def log_message(self, *_: object) -> None:
-            """Write nothing to stderr."""
+            """Log nothing. The base class would write each request to standard error."""
 
     return WheelHandler

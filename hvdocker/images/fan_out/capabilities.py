@@ -26,10 +26,11 @@ echo "room $(df -Pk /var/tmp 2>/dev/null | tail -n 1)"
 class FeedCapabilities:
     """What a host has for passing an image on to other hosts.
 
-    `has_tools` means docker CLI, ssh and sshd. `user` is the SSH user. `address` is the host's address in the
-    controller's SSH connection, and `addresses` are all global addresses of the host. `engine_disk_bytes` is the
-    free space on the engine's disk, None if unknown. `feed_disk_bytes` is the free space in /var/tmp, where
-    layers to pass on are stored, 0 if unknown. `is_one_disk` says that both are on the same disk."""
+    `has_tools` means that the host has docker CLI, ssh and sshd. `user` is the SSH user. `address` is the host's
+    address in the controller's SSH connection, and `addresses` are all global addresses of the host.
+    `engine_disk_bytes` is the free space on the engine's disk, None if unknown. `feed_disk_bytes` is the free space in
+    /var/tmp, where layers to pass on are stored, 0 if unknown. `is_one_disk` says that the engine and /var/tmp are on
+    the same disk."""
 
     has_tools: bool = False
     user: str = ""
@@ -66,7 +67,8 @@ def _free_bytes(df: list[str]) -> int | None:
 
 
 def _is_same_disk(one: list[str], other: list[str]) -> bool:
-    """Whether two rows of `df`, split into words, are the same file system: the same mount point, or the same device.
+    """Return whether two rows of the output of `df` are about the same file system: they have the same mount point, or
+    the same device. Each row is a list of its words.
 
     Only a device path such as /dev/sda1 identifies a device: many file systems are called `tmpfs` or `overlay`. If a
     row is missing (empty), the answer is False."""

@@ -253,8 +253,8 @@ def known_hosts(publics: Mapping[int, str]) -> str:
     return "".join(f"feed-{number} {public}\n" for number, public in publics.items())
 
 
-# `read` takes a byte at a time from a pipe, so `after_mark` leaves every byte behind the mark to `cat`. A pipe has
-# the exit status of its last command: that of ssh takes the way over descriptor 6.
+# `read` takes a byte at a time from a pipe, so `after_mark` leaves every byte behind the mark to `cat`. A pipeline
+# has the exit status of its last command, so the exit status of ssh is passed through descriptor 6.
 _LAYER_FUNCTION = f"""\
 LC_ALL=C; export LC_ALL
 cd -- "${{0%/*}}" || exit 1

@@ -34,12 +34,12 @@ Tell = Callable[[str, int, int, str], None]
 
 
 class FanOut:
-    """A fan-out of one image to `members`, the hosts that pass its layers on to each other.
+    """A fan-out of one image to `members`, the hosts that pass its layers on to each other. It is a context manager.
 
-    It is a context manager. On entry it sets up the hosts, and starts a feed on each host that has to pass layers on (a
-    temporary sshd from which other hosts fetch). On exit it stops the feeds and removes all files. `cache` has the
-    layers that the controller sends. `tell` is called with a host, its bytes done, its bytes in total and the host that
-    feeds it (empty if none does); it raises Interrupted after Ctrl-C, and Locked if a lock was lost."""
+    On entry it sets up the hosts, and starts a feed (a temporary sshd from which other hosts fetch) on each host that
+    has to pass layers on. On exit it stops the feeds and removes all files. `cache` has the layers that the controller
+    sends. `tell` is called with a host, its bytes done, its bytes in total and the host that feeds it (empty if none
+    does). `tell` raises Interrupted after Ctrl-C, and Locked if a lock was lost."""
 
     def __init__(self, members: Sequence[FanOutHost], image: ExportedImage, cache: LayerCache, tell: Tell) -> None:
         self._image = image
@@ -158,11 +158,11 @@ class FanOut:
         return None
 
     def _is_loaded(self, result: CommandResult) -> bool:
-        """Whether the load with this result succeeded. Raise HostUnfit if the disk of the engine is full, and
+        """Return whether the load with this result succeeded. Raise HostUnfit if the disk of the engine is full, and
         HvdockerError if the engine refused the image.
 
-        False means that the docker CLI did not reach the engine (socket, sudo), or that the engine did not get, or no
-        longer has, some layer. Then the controller sends the image."""
+        False means that the docker CLI did not reach the engine (socket, sudo), or that a layer was missing: the engine
+        did not get it or no longer has it. The controller then sends the image."""
         if result.code == 0:
             return True
         said = " ".join(result.tail(3))
@@ -192,8 +192,9 @@ class FanOut:
                 return
 
     def _feeds_of(self, node: FanOutNode) -> Iterator[tuple[FanOutNode, commands.Feed]]:
-        """Yield the nodes above this node in the tree that it can fetch layers from, with their feeds (sshds), the
-        nearest first. Nodes without a running feed, or whose feed no host could connect to, are skipped."""
+        """Yield the nodes from which this node can fetch layers, each with its feed (sshd). These are the nodes above
+        it in the tree, the nearest first. Nodes without a running feed, or whose feed no host could connect to, are
+        skipped."""
         number = node.number
         while number:
             number = (number - 1) // 2
@@ -213,7 +214,7 @@ class FanOut:
 
     def _watch(self, node: FanOutNode, parent: FanOutNode) -> None:
         """Report how many bytes the node has received from `parent`. Called once per second while the node fetches.
-        Only the feeding host `parent` knows the number, so it is asked; if that fails, 0 is reported."""
+        Only the feeding host `parent` knows the number, so that host is asked. If asking fails, 0 is reported."""
         done = 0
         with contextlib.suppress(HvdockerError, ValueError):
             text = parent.member.link.run(commands.read_progress(self._folder, node.number)).text
@@ -224,8 +225,8 @@ class FanOut:
 
 
 def _is_hopeless(result: CommandResult) -> bool:
-    """Whether a load failed because of its own host (disk full, engine not reached), so that no other feed (host to
-    fetch from) can help.
+    """Return whether a load failed because of the host on which it ran (disk full, engine not reached), so that no
+    other feed (host to fetch from) can help.
 
     Such a load ends early, so it also reports a layer that could not be fetched. That report alone would look like a
     problem of the feed. So the messages of the docker CLI in `result` are searched for the cause."""

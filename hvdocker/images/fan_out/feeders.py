@@ -24,8 +24,8 @@ MIN_BYTES = MIN_HOSTS * (32 << 20)
 class FanOutHost:
     """A host that gets the image.
 
-    `present` says which layers of the image the host has. `ability` says whether the host can pass layers on to other
-    hosts. Other hosts reach it at `address`. `docker` is the command line of its docker CLI, such as `docker -H
+    `present` says which layers of the image the host has. `ability` says what the host has for passing layers on to
+    other hosts. Other hosts reach it at `address`. `docker` is the command line of its docker CLI, such as `docker -H
     unix:///var/run/docker.sock`. `engine_root` is the data folder of its engine."""
 
     name: str
@@ -72,8 +72,8 @@ class FanOutNode:
     def should_try(self) -> bool:
         """Whether another host should try to fetch layers from this host's feed (its temporary sshd).
 
-        False if a host failed to connect and none succeeded: each try may take seconds, while the hosts below in the
-        tree wait. If some host could connect, the problem is on the hosts that could not."""
+        False if at least one host failed to connect and none succeeded, because each try may take seconds, while the
+        hosts below in the tree wait. If some host could connect, the problem is on the hosts that could not."""
         return self.was_reached or not self.was_unreachable
 
     def record_status(self, status: int) -> None:
@@ -84,8 +84,8 @@ class FanOutNode:
         self.was_unreachable |= status == commands.SSH_FAILED
 
     def bytes_before(self, name: str) -> int:
-        """Return the total size in bytes of the node's layers before the layer whose hex digest is `name`. If no layer
-        has this digest, all layers count. Used to report progress."""
+        """Return the total size in bytes of those of the node's layers that come before the layer `name` (a hex
+        digest). If no layer has this digest, return the size of all layers. Used to report progress."""
         done = 0
         for layer in self.layers:
             if layer.hex == name:
@@ -95,8 +95,8 @@ class FanOutNode:
 
 
 def is_fan_out_worthwhile(members: Sequence[FanOutHost], image: ExportedImage) -> bool:
-    """Whether a fan-out saves time: at least MIN_HOSTS of the hosts in `members` lack layers of the image, and these
-    layers are at least MIN_BYTES, added up over all hosts."""
+    """Return whether a fan-out saves time: at least MIN_HOSTS of the hosts in `members` lack layers of the image, and
+    these layers are at least MIN_BYTES, added up over all hosts."""
     lacking = [size for size in (_missing_bytes(member, image) for member in members) if size]
     return len(lacking) >= MIN_HOSTS and sum(lacking) >= MIN_BYTES
 
@@ -122,7 +122,7 @@ def arrange_tree(members: Sequence[FanOutHost], image: ExportedImage) -> list[Fa
 
 
 def _has_disk_to_feed(member: FanOutHost, image: ExportedImage) -> bool:
-    """Whether /var/tmp has space for the layers that the host would pass on.
+    """Return whether /var/tmp has space for the layers that the host would pass on.
 
     If /var/tmp is on the engine's disk, the layer files and the engine's own copy of the layers must both fit."""
     needs = 1.1 * _missing_bytes(member, image)

@@ -27,7 +27,8 @@ LIMIT_VARIABLE = "HVDOCKER_CACHE"
 
 @dataclass(frozen=True)
 class LayerCache:
-    """The folder `root` with layers and image configurations. The name of each file is the digest of its content.
+    """A cache of image layers and image configurations in the folder `root`. The name of each file is the digest of its
+    content.
 
     An exception are small files whose name is an image id. Such a file contains the digest of that image's
     configuration, so that export.py finds the configuration by the image id.
@@ -42,9 +43,9 @@ class LayerCache:
         return self.root / digest.replace(":", "-")
 
     def size(self, digest: str) -> int | None:
-        """Return the size of the file with this digest in bytes, or None if the cache lacks it.
+        """Return the size in bytes of the file with this digest, or None if the cache lacks it.
 
-        Also marks the file as used just now, so that `trim` removes others first."""
+        The method also marks the file as just used, so that `trim` removes other files first."""
         path = self.path(digest)
         try:
             os.utime(path)
@@ -83,8 +84,8 @@ class LayerCache:
             ) from error
 
     def drop_if_damaged(self, digest: str) -> bool:
-        """Remove the file with the name `digest` if its content does not have this digest, and return whether it was
-        removed. A missing file gives False.
+        """Remove the file with the name `digest` if its content does not have this digest. Return whether the file was
+        removed; if there is no such file, return False.
 
         The whole file is read, which is slow. So this is called only after a load has failed."""
         path = self.path(digest)
@@ -109,7 +110,7 @@ class LayerCache:
     def trim(self, spare: Collection[str] = ()) -> None:
         """Remove files, the least recently used first, until the cache is within its limit.
 
-        Digests in `spare` stay, even if they alone exceed the limit. Drafts (temporary files) that killed
+        Files with digests in `spare` stay, even if they alone exceed the limit. Drafts (temporary files) that killed
         hvdocker processes left more than a day ago are removed too."""
         if not self.root.is_dir():
             return

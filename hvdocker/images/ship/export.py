@@ -39,8 +39,8 @@ def layer_digests(engine: APIClient, reference: str) -> tuple[str, ...]:
 def export_image(
     engine: APIClient, reference: str, needed: Collection[str], cache: LayerCache, progress: Progress
 ) -> ExportedImage:
-    """Return the image `reference` of this engine, and make sure that the layers in `needed` (digests) are in the
-    cache.
+    """Return the image `reference` of this engine, without the bytes of its layers. Put the layers with the digests
+    `needed` into the cache if it lacks them.
 
     The engine exports the image only if the cache lacks one of these layers or the image's configuration. In the
     result, layers that are not in the cache have size 0. `progress` receives the bytes read so far."""
@@ -119,7 +119,7 @@ def _read_from_engine(
 
 
 class _ArchiveIncomplete(HvdockerError):
-    """The archive lacks layers that should be in it."""
+    """The exported archive lacks layers of the image."""
 
 
 def _read_archive(chunks: Iterator[bytes], wanted: _LayersWanted, cache: LayerCache, progress: Progress) -> bytes:

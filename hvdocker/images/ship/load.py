@@ -33,9 +33,9 @@ _LAYER_NOT_FOUND = re.compile(r"docker-import-\w+/[0-9a-f]{64}\.tar: no such fil
 
 @dataclass(frozen=True)
 class LayersPresent:
-    """How many of an image's layers an engine has already, counted from the lowest layer up.
+    """How many of an image's layers an engine already has (`count`), counted from the lowest layer up.
 
-    An engine that stores images in containerd (`is_containerd`) must be sent every layer, so `count` is 0."""
+    An engine that stores images in containerd (`is_containerd`) must be sent every layer, so its `count` is 0."""
 
     count: int
     is_containerd: bool = False
@@ -167,7 +167,7 @@ class _Counter:
 
 
 class LayersGone(HvdockerError):
-    """The engine lacks layers that it had when it was inspected: another push may have removed them."""
+    """The engine lacks layers that it had when it was inspected. Another push may have removed them."""
 
 
 def load_error(reference: str, said: str) -> HvdockerError:

@@ -76,8 +76,8 @@ class Part:
         return sum(layer.size for layer in self.sends)
 
     def segments(self) -> list[Segment]:
-        """Return the tar archive as a sequence of bytes and layers: bytes stand for themselves, a layer stands for its
-        file.
+        """Return the pieces of the tar archive in order. A piece is either bytes of the archive, or a layer that stands
+        for the content of its file.
 
         The caller puts the file of each layer in its place (`stream_part` in load.py)."""
         name = f"{hashlib.sha256(self.config).hexdigest()}.json"
@@ -92,9 +92,11 @@ class Part:
 
 
 def split_into_parts(image: ExportedImage, present: int, part_bytes: int = PART_BYTES) -> list[Part]:
-    """Return the parts (archives) for an engine that has the first `present` layers of the image.
+    """Return the parts (archives for `docker load`) that bring the image to an engine that has its first `present`
+    layers.
 
-    The last part is the image itself. A part ends with the layer that brings it to `part_bytes` or more."""
+    The last part is the image itself. Each other part ends with the layer that brings its size to `part_bytes` or
+    more."""
     parts: list[Part] = []
     sends: list[ImageLayer] = []
     for number, layer in enumerate(image.layers[present:], present + 1):

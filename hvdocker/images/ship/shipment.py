@@ -59,11 +59,11 @@ class ShipmentRequest:
 
 @dataclass
 class _CacheRepair:
-    """Whether the layer cache was checked after a failed load (`is_checked`), and which layers were `damaged`
-    (digests).
+    """The state of the layer cache's repair after a failed load: whether the cache was checked (`is_checked`), and the
+    digests of the layers that were `damaged`.
 
-    The cache is checked at most once per shipment. `lock` is held meanwhile, because hosts are served by several
-    threads."""
+    The cache is checked at most once per shipment. `lock` is held meanwhile, because several threads serve the
+    hosts."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     is_checked: bool = False
@@ -74,9 +74,9 @@ class _CacheRepair:
 class Shipment:
     """The transfer of one image to several hosts.
 
-    `members` are the hosts that get the image, by name. `cache` has its layers on the controller. `fan_out` is None if
-    hosts do not pass layers on to each other. `failed` collects the hosts that may still have parts (incomplete images)
-    after an error. `repair` says whether the cache was already checked for damage."""
+    `members` are the hosts that get the image, by name. `cache` has the image's layers on the controller. `fan_out` is
+    None if hosts do not pass layers on to each other. `failed` collects the hosts that may still have parts (incomplete
+    images) after an error. `repair` says whether the cache was already checked for damage."""
 
     request: ShipmentRequest
     image: ExportedImage
@@ -145,8 +145,8 @@ class Shipment:
             load_image(upload, image, has.parts(image), self.cache, sent)
 
     def _with_cached_layers(self, has: LayersPresent) -> ExportedImage:
-        """Make sure that the cache has every layer that a host lacks, and return the image with their sizes. `has`
-        says which layers the host has.
+        """Make sure that the cache has every layer that a host lacks, and return the image with the sizes of its
+        layers. `has` says which layers the host has.
 
         The image is read from the source again if the host lacks more layers than when the shipment began, or if a
         damaged layer was removed from the cache. Raise HvdockerError if the image on the source was replaced
@@ -238,8 +238,8 @@ def _inspect_host(request: ShipmentRequest, name: str, chain: tuple[str, ...]) -
 
 def docker_cli(link: HostLink) -> str:
     """Return the docker command line for the link's engine, such as `docker -H unix:///var/run/docker.sock`. It names
-    the engine's socket, so that the docker context of the SSH user on the host does not matter. A link without such a
-    command gives `docker`."""
+    the engine's socket, so that the docker context of the SSH user on the host does not matter. For a link that is not
+    over SSH, return `docker`."""
     return shlex.join(getattr(link, "docker_argv", ("docker",)))
 
 
@@ -261,7 +261,7 @@ def _address_for_hosts(inventory: Inventory, name: str, able: FeedCapabilities) 
 
 def _disk_errors(image: ExportedImage, members: Mapping[str, FanOutHost]) -> list[HvdockerError]:
     """Return an error for every host in `members` whose engine has too little free disk for the layers of the image
-    that it lacks. A host whose free disk is unknown gets none."""
+    that it lacks. There is no error for a host whose free disk is unknown."""
     errors: list[HvdockerError] = []
     for name, member in members.items():
         needs = member.present.needs_bytes(image)

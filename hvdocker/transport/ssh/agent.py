@@ -1,7 +1,7 @@
-"""The SSH agent on the controller: which socket it has, and its keys.
+"""Connects to the SSH agent on the controller: finds its socket, and lists its keys.
 
-The socket is $SSH_AUTH_SOCK, or what IdentityAgent in ~/.ssh/config says. Paramiko's own agent class knows only the
-variable."""
+The socket is the one in $SSH_AUTH_SOCK, unless IdentityAgent in ~/.ssh/config names another. Paramiko's own agent class
+reads only the variable."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ AGENT_PRIVATE_NAMES = ("_connect", "_close")
 def agent_socket(setting: str | None, tokens: Mapping[str, str], environ: Mapping[str, str]) -> str:
     """Return the path of the agent's socket, as OpenSSH chooses it. Return empty text if no agent is to be used.
 
-    `setting` is IdentityAgent in ~/.ssh/config: a path with `~`, `%` tokens and `${VARIABLE}`, or `none`, or
-    SSH_AUTH_SOCK, or `$VARIABLE`. None means the variable SSH_AUTH_SOCK. `tokens` maps tokens such as `%h` to their
-    values; it must have `%d`, the home folder. `environ` has the environment variables."""
+    `setting` is the value of IdentityAgent in ~/.ssh/config: a path with `~`, `%` tokens and `${VARIABLE}`, or `none`,
+    or SSH_AUTH_SOCK, or `$VARIABLE`. A `setting` of None means the variable SSH_AUTH_SOCK. `tokens` maps tokens such as
+    `%h` to their values; it must have `%d`, the home folder. `environ` has the environment variables."""
     if not setting or setting == VARIABLE:
         return environ.get(VARIABLE, "")
     if setting.lower() == "none":
@@ -41,8 +41,8 @@ LIST_TIMEOUT_S = 5.0
 
 
 class Agent(AgentSSH):
-    """A connection to the SSH agent at the socket `path`. If no agent answers there, or `path` is empty, it has no
-    keys and `is_there` is False."""
+    """A connection to the SSH agent at the socket `path`. If `path` is empty or no agent answers there, `is_there` is
+    False and the list of keys is empty."""
 
     def __init__(self, path: str, timeout_s: float = LIST_TIMEOUT_S) -> None:
         """Connect to the socket `path`, and list the keys within `timeout_s`."""
@@ -71,15 +71,17 @@ class Agent(AgentSSH):
 
 
 def on_agent(key: paramiko.AgentKey, agent: AgentSSH) -> paramiko.AgentKey:
-    """Return a copy of the key of an agent, with its certificate, that signs through another connection, `agent`."""
+    """Return a copy of `key`, a key in an SSH agent, that signs through the agent connection `agent`. The original
+    signs through the connection that listed it. The copy has the same certificate."""
     twin = paramiko.AgentKey(agent, key.blob, key.comment)
     twin.public_blob = key.public_blob
     return twin
 
 
 def _usable(key: paramiko.AgentKey) -> paramiko.PKey:
-    """Return the agent key in a form that works with paramiko. For an RSA certificate in the agent, paramiko
-    itself would send the plain key under the type name of the certificate."""
+    """Return the agent's key in a form that paramiko can log in with. A key with a certificate becomes a copy that
+    offers the certificate: for an RSA certificate, paramiko itself would send the plain public key under the type name
+    of the certificate."""
     plain: paramiko.PKey | None = getattr(key, "inner_key", None)
     blob: PublicBlob | None = plain.public_blob if plain is not None else None
     return key if blob is None else with_certificate(key, blob)

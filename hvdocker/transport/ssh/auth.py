@@ -1,12 +1,12 @@
-"""SSH login: keys of the agent, key files, and their certificates.
+"""SSH login with the keys of the agent, key files, and their certificates.
 
-Keys are tried in the order that asks for the fewest passphrases: agent keys that are also configured as
-files, key files that need no passphrase or whose passphrase is known, the other keys of the agent. If none is
-accepted and a key file needs a passphrase that is not known, `PassphraseRequired` names the file; `transport.session`
-asks the user once for all hosts and logs in again. Keys on hardware tokens work only through an agent (untested).
+Keys are tried in the order that asks for the fewest passphrases: agent keys that are also configured as files, key
+files that need no passphrase or whose passphrase is known, the other keys of the agent. If none is accepted and a key
+file needs a passphrase that is not known, `PassphraseRequired` names the file; `transport.session` asks the user once
+for all hosts and logs in again. Keys on hardware tokens work only through an agent (untested).
 
-Paramiko's own key search is not used: it opens an encrypted key once per host, asks for passphrases in
-threads, and never tries a plain key after its certificate."""
+Paramiko's own key search is not used: it opens an encrypted key once per host, asks for passphrases in threads, and
+never tries a plain key after its certificate."""
 
 from __future__ import annotations
 
@@ -58,10 +58,10 @@ class OpenedKeys:
 class Login:
     """How one user logs in to one host. Paramiko calls `authenticate` after it has checked the host key.
 
-    `files` are the private key files to try, `keyring` opens them. `certificates` are the paths from
-    CertificateFile in ~/.ssh/config. `is_agent_limited` (IdentitiesOnly) allows only those agent keys that are
-    also in `files`. `agent_socket` is the path of the agent's socket, empty for no agent. `_tried` has the names of
-    the keys that were tried so far, `_accepted` the key that the server accepted."""
+    `files` are the private key files to try, and `keyring` opens them. `certificates` are the paths from
+    CertificateFile in ~/.ssh/config. `is_agent_limited` (IdentitiesOnly) allows only those agent keys that are also in
+    `files`. `agent_socket` is the path of the agent's socket, empty for no agent. `_tried` has the names of the keys
+    that were tried so far. `_accepted` has the key that the server accepted."""
 
     user: str
     files: tuple[str, ...]
@@ -80,13 +80,15 @@ class Login:
 
     @property
     def accepted_key(self) -> paramiko.PKey | None:
-        """The key that the server accepted, None before the login."""
+        """The key that the server accepted, or None if no login has succeeded yet."""
         return self._accepted[-1] if self._accepted else None
 
     @contextmanager
     def signing_key(self) -> Iterator[paramiko.PKey | None]:
-        """Yield the accepted key for another login, None before the first. A key of the agent can sign until the end of
-        the `with` block: the agent is connected to once more."""
+        """Yield the key that the server accepted, for use in a second login. Yield None if no login has succeeded yet.
+
+        A key of the SSH agent signs through a new connection to the agent, which is open until the end of the `with`
+        block."""
         key = self.accepted_key
         if not isinstance(key, paramiko.AgentKey):
             yield key
@@ -97,8 +99,8 @@ class Login:
     def authenticate(self, transport: paramiko.Transport) -> list[str]:
         """Try the keys until the server accepts one, then return an empty list, as paramiko expects.
 
-        If it accepts none, raise PassphraseRequired if one of the key files needs a passphrase that was not given,
-        else AuthenticationException."""
+        If the server accepts none, raise PassphraseRequired if a key file needs a passphrase that was not given, else
+        AuthenticationException."""
         locked: list[str] = []
         with closing(Agent(self.agent_socket)) as agent:
             for name, key in self._keys(agent.keys, locked):
@@ -109,8 +111,8 @@ class Login:
         raise paramiko.AuthenticationException(self._failure(agent.is_there))
 
     def _keys(self, of_agent: list[paramiko.PKey], locked: list[str]) -> Iterator[tuple[str, paramiko.PKey]]:
-        """Yield (name for messages, key) for each key to try, in order. `of_agent` are the agent's keys. A key
-        file whose passphrase is missing or wrong is not yielded; its path is added to `locked`."""
+        """Yield (name for messages, key) for each key, in the order in which they are tried. `of_agent` are the agent's
+        keys. A key file whose passphrase is missing or wrong is not yielded; its path is added to `locked`."""
         halves = {half: path for path in self.files if (half := _public_half(path))}
         named = [key for key in of_agent if key.asbytes() in halves]
         for key in named:
@@ -135,10 +137,9 @@ class Login:
 
     def _with_certificates(self, name: str, key: paramiko.PKey) -> Iterator[tuple[str, paramiko.PKey]]:
         """Yield (name for messages, key) for the key with each of its certificates, then for the plain key, as OpenSSH
-        does.
+        does. `name` is the name of the plain key.
 
-        Certificates are those of CertificateFile and the `-cert.pub` files beside the key files. `name` names the
-        plain key."""
+        Certificates come from CertificateFile in ~/.ssh/config and from the `-cert.pub` files beside the key files."""
         beside = [f"{path}-cert.pub" for path in self.files]
         for path in dict.fromkeys((*self.certificates, *beside)):
             if certificate := certificate_for(path, key):

@@ -1,5 +1,5 @@
-"""User certificates (signed public keys): whether a file certifies a key, and a key that is sent with its
-certificate."""
+"""User certificates (public keys signed by an authority): finds the certificate of a key, and makes a key send its
+certificate at login."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from paramiko.pkey import PublicBlob
 
 
 def certificate_for(path: str, key: paramiko.PKey) -> PublicBlob | None:
-    """Return the certificate in the file `path` if it certifies this key. Return None if it certifies another key or
-    cannot be read.
+    """Return the certificate in the file `path` if it certifies the key `key`. Return None if it certifies another key
+    or cannot be read.
 
-    The public key in the certificate is compared with `key`. It follows a type name and a nonce, which are skipped."""
+    The public key in the certificate is compared with `key`. In the file, a type name and a nonce come before it."""
     try:
         blob = PublicBlob.from_file(path)
     except (OSError, ValueError):

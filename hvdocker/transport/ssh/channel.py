@@ -1,10 +1,9 @@
 """Opens channels of an SSH connection: a session that runs a command, or a Unix socket on the host.
 
-For Unix sockets OpenSSH offers `direct-streamlocal@openssh.com`: the channel-open message carries the path
-of the socket, an empty string and a zero. Paramiko has no call for it, so the message is written here, with
-the steps of `Transport.open_channel`. Sessions are opened in the same way, so that all channels are
-HostChannels: paramiko's own class may send on a closed channel, and reports a broken connection as the
-normal end of the data."""
+For Unix sockets OpenSSH offers `direct-streamlocal@openssh.com`: the channel-open message carries the path of the
+socket, an empty string and a zero. Paramiko has no call for it, so the message is written here, with the steps of
+`Transport.open_channel`. Sessions are opened in the same way, so that all channels are HostChannels. Paramiko's own
+channel class may send on a closed channel, and reports a broken connection as the normal end of the data."""
 
 from __future__ import annotations
 
@@ -34,17 +33,19 @@ CHANNEL_PRIVATE_NAMES = ("_set_transport", "_set_window", "_unlink", "_wait_for_
 
 
 class HostChannel(ClosingChannel):
-    """A channel whose reads raise ConnectionResetError when the connection breaks; paramiko would signal a
-    normal end of the data."""
+    """A channel whose reads raise ConnectionResetError when the connection breaks. Paramiko's own channel would report
+    the normal end of the data instead."""
 
     is_lost = False
     # What fits into one packet of an OpenSSH session: `send` copies a longer piece for every packet.
     packet_bytes = (1 << 15) - 64
 
     def makefile(self, *_params: object) -> ChannelReader:  # type: ignore[override]  # read only, and faster
-        """Return a buffered reader of the channel, for the Docker SDK. The parameters, a socket's mode and buffer
-        size, are ignored. Paramiko's own file reads in Python, and cannot return what has arrived without waiting for
-        more."""
+        """Return a buffered reader of the channel, for the Docker SDK. The parameters, a socket's mode and buffer size,
+        are ignored.
+
+        Paramiko's own file object is slower, because it is written in Python. It also cannot return the bytes that have
+        arrived without waiting for more."""
         return ChannelReader(self)
 
     def recv(self, nbytes: int) -> bytes:

@@ -1,11 +1,12 @@
 """A channel that never sends a message after its close message.
 
-When a command ends, the server closes the channel, and paramiko's reader thread answers at once with its own
-close message. Another thread may be about to send data or EOF on the same channel at that moment: it has
-released the channel's lock, but its message leaves after the close message. The server no longer knows the
-channel then, and OpenSSH ends the whole connection ("ieof packet referred to nonexistent channel"). Here the
-close message waits until no thread is sending. During a key renewal (rekeying) a new thread sends it, because
-the reader thread must not wait: only the reader thread can finish the renewal."""
+When a command ends, the server closes the channel, and paramiko's reader thread answers at once with its own close
+message. Another thread may be about to send data or EOF on the same channel at that moment: it has released the
+channel's lock, but its message leaves after the close message. The server no longer knows the channel then, and OpenSSH
+ends the whole connection ("ieof packet referred to nonexistent channel").
+
+With this class, the close message waits until no thread is sending. During a key renewal (rekeying) a new thread sends
+it, because the reader thread must not wait: only the reader thread can finish the renewal."""
 
 from __future__ import annotations
 
@@ -86,8 +87,8 @@ _PARAMIKO: Any = Transport  # Any: the stubs lack the table
 
 
 class ClosingTransport(Transport):
-    """A transport that calls `ClosingChannel._handle_close` when the server closes a channel. Paramiko's own
-    table refers to the function of its Channel class, so the overriding method would not be called."""
+    """A transport that calls `ClosingChannel._handle_close` when the server closes a channel. Paramiko's own table of
+    message handlers names the method of paramiko's Channel class, so the overriding method would not be called."""
 
     _channel_handler_table: ClassVar[Any] = {**_PARAMIKO._channel_handler_table, MSG_CHANNEL_CLOSE: _handle_close}
 

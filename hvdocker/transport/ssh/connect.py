@@ -65,8 +65,8 @@ class Credentials:
     """What all SSH connections of one command share: opened keys, known host keys, the passphrases and host keys that
     the user gave or accepted, ~/.ssh/config and the keep-alive monitor.
 
-    `passphrases` maps paths of key files to passphrases, `accepted` are host keys that the user trusts. The caller may
-    add to both later: the next connection uses what was added."""
+    `passphrases` maps paths of key files to passphrases. `accepted` are host keys that the user trusts. The caller may
+    add to both later; a connection that is opened after that uses the additions."""
 
     def __init__(
         self,
@@ -93,8 +93,8 @@ class Credentials:
 class SshRoute:
     """The credentials for one host, and the open connections to the jump hosts on the way to it (`jumps`).
 
-    `hop` is the server that is being connected to: a jump host, in the end the host itself. It is None before the
-    first connection begins."""
+    `hop` is the server to which a connection is being opened: each jump host in turn, and at the end the host itself.
+    It is None before the first connection begins."""
 
     credentials: Credentials = field(default_factory=Credentials)
     jumps: list[Any] = field(default_factory=list)  # Any: fabric connections
@@ -140,8 +140,8 @@ def _connect_despite_drops(host: Host, route: SshRoute) -> Any:
 
 
 def _pauses() -> Iterator[float]:
-    """Yield pauses in seconds between tries, without end. They grow to 3 s. They are random, so that several clients
-    that a server dropped at the same time do not return at the same time."""
+    """Yield pauses in seconds between tries, without end. They grow to 3 s. They are random, so that clients that a
+    server dropped at the same time do not all come back at the same time."""
     longest_s = 0.2
     while True:
         yield longest_s * random.uniform(0.5, 1.0)
@@ -158,11 +158,11 @@ def _was_dropped(error: BaseException) -> bool:
 
 
 def _connect(host: Host, route: SshRoute, before: tuple[str, ...] | None = None) -> Any:
-    """Return an open fabric connection to a host. `route` has the credentials; connections to jump hosts are added to
-    `route`. The result is `Any` because fabric has no types.
+    """Return an open fabric connection to a host. `route` has the credentials. The connections to the jump hosts are
+    added to `route`. The result is `Any` because fabric has no types.
 
-    `before` is None for a host of the inventory, whose jump hosts are connected first. For a jump host, `before` are
-    the jump hosts in front of it, which are connected already."""
+    `before` is None for a host of the inventory; its jump hosts are connected first. For a jump host, `before` has the
+    names of the jump hosts in front of it, which are connected already."""
     ssh = host.ssh
     connection = fabric.Connection(
         host.host,
@@ -214,7 +214,8 @@ def _hop(host: Host, connection: Any, route: SshRoute, before: tuple[str, ...] |
     """Return the description of a server for error messages. `connection` is its fabric connection, not open yet.
     `route` has the open connections to the jump hosts in front of it.
 
-    `before` is None if the server is the host itself. For a jump host it has the jump hosts in front of it."""
+    `before` is None if the server is the host itself. For a jump host, `before` has the names of the jump hosts in
+    front of it."""
     shown = host if before is None else replace(host, ssh=replace(host.ssh, jump=",".join(before) or None))
     previous = route.jumps[-1] if route.jumps else None
     config, known_hosts = connection.ssh_config, route.credentials.known_hosts
@@ -274,9 +275,11 @@ def _tokens(connection: Any) -> Mapping[str, str]:
 
 
 def _socket(connection: Any, route: SshRoute) -> Any:
-    """Return what the SSH connection is made on: a channel through the last jump host, else the pipes of a
-    ProxyCommand, else a tuned TCP socket. The result is `Any` because of these three types. `connection` is the fabric
-    connection to the server, not open yet; `route` has the open connections to the jump hosts in front of it."""
+    """Return the socket for the SSH connection: a channel through the last jump host, else the pipes of a ProxyCommand,
+    else a tuned TCP socket. The result is `Any` because of these three types.
+
+    `connection` is the fabric connection to the server, not open yet. `route` has the open connections to the jump
+    hosts in front of it."""
     if route.jumps:
         return _through(route.jumps[-1].transport, connection)
     if proxy := proxy_command(connection):
@@ -298,8 +301,8 @@ def _through(jump: paramiko.Transport, connection: Any) -> paramiko.Channel:
 
 
 def proxy_command(connection: Any) -> str:
-    """Return the ProxyCommand of ~/.ssh/config for `connection` (of fabric), with its `%` tokens replaced; empty if
-    there is none."""
+    """Return the ProxyCommand of ~/.ssh/config for the fabric connection `connection`, with its `%` tokens replaced.
+    Return empty text if there is none."""
     proxy = str(connection.ssh_config.get("proxycommand") or "")
     return "" if proxy.lower() == "none" else proxy
 
@@ -322,6 +325,6 @@ def _jump_host(text: str, host: Host, is_behind_another: bool) -> Host:
 
 def _known_hosts_files(settings: Mapping[str, str]) -> list[Path]:
     """Return the known_hosts files: the system's file, then the user's files in reverse order. So the last file of the
-    list is the user's first, to which new keys are written. `settings` are the host's options in ~/.ssh/config."""
+    list is the user's first file, to which new keys are written. `settings` are the host's options in ~/.ssh/config."""
     own = [Path(name).expanduser() for name in settings.get("userknownhostsfile", "").split()]
     return [Path("/etc/ssh/ssh_known_hosts"), *reversed(own or [host_keys.user_known_hosts(Path.home())])]

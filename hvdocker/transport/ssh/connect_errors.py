@@ -1,7 +1,7 @@
 """The errors of opening an SSH connection: which server on the way failed, in which phase, and what to do.
 
-An error is about one `Hop`, because a dead jump host is no fault of the host behind it. All texts have the
-address and the port that the connection really went to, after ~/.ssh/config."""
+An error is about one `Hop` (a server on the way), because a dead jump host is no fault of the host behind it. All
+messages have the address and port that were really used, which ~/.ssh/config may have changed."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ class Hop:
     `address` and `port` are where the connection goes. `known_as` is the server's name in known_hosts. `by_hand` is an
     ssh command that tries the same connection. `through` is the jump host (`user@host:port`) from which the connection
     is made, empty without one. `proxy_for` is the name that ssh connects to if a ProxyCommand makes the connection,
-    else empty. `known_in` are the known_hosts files that have a key of the server. It is also empty if only
-    ~/.ssh/known_hosts has one. `key` is the key file that the inventory or ~/.ssh/config names, empty if neither names
-    one."""
+    else empty. `known_in` are the known_hosts files that have a key of the server; it is empty if there are none, and
+    also if ~/.ssh/known_hosts is the only one. `key` is the key file that the inventory or ~/.ssh/config names, empty
+    if neither names one."""
 
     address: str
     port: int = 22
@@ -60,14 +60,14 @@ class Hop:
 
     @property
     def label(self) -> str:
-        """How a message names the server: `10.0.0.5:22`, or `the jump host 10.0.0.5:22`."""
+        """The name of the server in messages: `10.0.0.5:22`, or `the jump host 10.0.0.5:22`."""
         return f"the jump host {self.target}" if self.is_jump else self.target
 
 
 @dataclass(frozen=True)
 class _ConnectFailure:
-    """What a failed connection means: the message `what`, and the suggested `fix`. `stage` is the phase that failed,
-    `resolves` (name lookup), `answers` (TCP connection and SSH handshake), `hostkey` or `login`."""
+    """The explanation of a failed connection: the message `what`, and the suggested `fix`. `stage` is the phase that
+    failed: `resolves` (name lookup), `answers` (TCP connection and SSH handshake), `hostkey` or `login`."""
 
     stage: str
     what: str
@@ -76,12 +76,12 @@ class _ConnectFailure:
 
 @contextmanager
 def connecting(name: str, hop: Callable[[], Hop | None], timeout_s: float) -> Iterator[None]:
-    """Translate the errors of the code in the `with` block, which opens a connection to the host `name`. SSH and
-    socket errors become HostUnreachable, and an HvdockerError gets the host's name. Other exceptions are raised
-    unchanged.
+    """Translate the errors of the code in the `with` block, which opens a connection to the host `name`. SSH and socket
+    errors become HostUnreachable, and an HvdockerError gets the host's name. Other exceptions are raised unchanged.
 
-    `hop` returns the server that is being connected to, or None if no connection has begun; then SSH and socket errors
-    are raised unchanged too. `timeout_s` is the limit of the TCP connection, for messages."""
+    `hop` returns the server to which a connection is being opened, or None if no connection has begun. In the second
+    case, SSH and socket errors are raised unchanged too. `timeout_s` is the limit of the TCP connection, for
+    messages."""
     try:
         yield
     except HvdockerError as error:
@@ -99,8 +99,8 @@ def connecting(name: str, hop: Callable[[], Hop | None], timeout_s: float) -> It
 
 
 def _failure(error: Exception, hop: Hop, timeout_s: float) -> _ConnectFailure | None:
-    """Return what an error of SSH or a socket means for the connection to `hop`. Return None for any other error.
-    `timeout_s` is the limit of the TCP connection, for the message."""
+    """Return the explanation of an error of SSH or of a socket while the connection to `hop` was being opened. Return
+    None for any other error. `timeout_s` is the limit of the TCP connection, for the message."""
     if isinstance(error, socket.gaierror):
         return _unresolved(hop)
     if isinstance(error, paramiko.BadHostKeyException):
@@ -122,8 +122,10 @@ def _failure(error: Exception, hop: Hop, timeout_s: float) -> _ConnectFailure | 
 
 
 def files_to_clean(known_in: Sequence[Path], users_file: Path) -> tuple[str, ...]:
-    """Return the known_hosts files that a suggested `ssh-keygen -R` has to name, out of those that have a key of a
-    server (`known_in`). None has to be named if only `users_file` has one: it is the default of ssh-keygen."""
+    """Return the known_hosts files that a suggested `ssh-keygen -R` command has to name. `known_in` are the known_hosts
+    files that have a key of the server.
+
+    Return no files if `users_file` (~/.ssh/known_hosts) is the only one: ssh-keygen changes this file by default."""
     return () if list(known_in) == [users_file] else tuple(map(str, known_in))
 
 
@@ -192,8 +194,8 @@ OFFERED_PRIVATE_NAMES = tuple(name for _, _, name in _ALGORITHMS)
 
 
 def _offered(said: str) -> str:
-    """Return the suggested fix for a server that has no algorithm in common with paramiko. `said` is paramiko's error;
-    it shows which kind of algorithm is missing (key exchange, host key, cipher or MAC)."""
+    """Return the suggested fix for a server that has no algorithm in common with paramiko. `said` is the text of
+    paramiko's error; it shows which kind of algorithm is missing (key exchange, host key, cipher or MAC)."""
     offered: Any = paramiko.Transport  # Any: the stubs lack its preferences
     for word, keyword, name in _ALGORITHMS:
         if word in said:
@@ -204,7 +206,7 @@ def _offered(said: str) -> str:
 
 
 def ssh_copy_id_command(hop: Hop) -> str:
-    """Return the ssh-copy-id command that installs the user's key on the server `hop`, for messages."""
+    """Return the ssh-copy-id command that installs the user's key on the server `hop`. Error messages show it."""
     user = f"{hop.user}@" if hop.user else ""
     # Without -i it would copy a key of ~/.ssh or of the agent, and hvdocker would log in with another one.
     key = ("-i", hop.key) if hop.key else ()

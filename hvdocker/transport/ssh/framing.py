@@ -46,19 +46,20 @@ class Frame:
         return self._line(command)
 
     def coded_line(self, command: Command) -> bytes:
-        """Return a line like `line`, which also prints the command's exit code on standard error, for `exit_code`."""
+        """Return a line like that of `line`, which in addition prints the command's exit code on standard error. The
+        method `exit_code` finds the code there."""
         return self._line(command, f"echo hvdocker-code-{self._token} $code >&2; ")
 
     def _line(self, command: Command, then: str = "") -> bytes:
-        """Return the line that runs the command between the marks, and after it the script `then`, which finds the
-        exit code in `$code`."""
+        """Return the line that runs the command between the marks. The shell script `then` runs after the command; it
+        finds the command's exit code in `$code`."""
         end = f"hvdocker-end-{self._token}"
         script = f"{self._start_marks()}; {command.line()}; code=$?; echo {end}; {then}echo {end} >&2; exit $code"
         return _new_environment_line(script)
 
     def open_line(self, command: Command) -> bytes:
-        """Return the line for the login shell for a command that runs until it is closed, such as a tunnel. Only the
-        first mark is printed, because the command replaces the shell."""
+        """Return the line for the user's login shell that runs a command without an end of its own, such as a tunnel,
+        until the channel is closed. Only the first mark is printed, because the command replaces the shell."""
         return _new_environment_line(f"{self._start_marks()}; exec {command.line()}")
 
     def _start_marks(self) -> str:
@@ -74,8 +75,8 @@ class Frame:
         return self._code_line.sub(b"", own.partition(self.end)[0]) if mark else raw
 
     def exit_code(self, raw: bytes) -> int | None:
-        """Return the exit code of the command of a coded line, or None if it was not printed. `raw` is all that arrived
-        on standard error, or its end."""
+        """Return the exit code that the line of `coded_line` printed, or None if it was not printed. `raw` is what
+        arrived on standard error, or only the end of that."""
         found = self._code_line.search(raw)
         return int(found[1]) if found else None
 
@@ -83,7 +84,7 @@ class Frame:
 class FrameError(Exception):
     """A mark of a frame is missing in the output of a command, so the output is not complete.
 
-    `printed` is what the host printed instead of the first mark; None if the first mark came and the last did not."""
+    `printed` is what the host printed, if the first mark is missing. It is None if only the last mark is missing."""
 
     def __init__(self, printed: bytes | None) -> None:
         super().__init__("the output of a command has no frame")
@@ -114,14 +115,14 @@ def framed_output(frame: Frame, chunks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _begun_mark(mark: bytes, data: bytes) -> int:
-    """Return how many bytes at the end of `data` may be the beginning of `mark`. These bytes are held back until more
-    data shows whether they are the mark."""
+    """Return how many bytes at the end of `data` may be the beginning of `mark`. The caller keeps these bytes back
+    until more data shows whether they are the mark."""
     return next((size for size in range(len(mark) - 1, 0, -1) if data.endswith(mark[:size])), 0)
 
 
 def _after_start(frame: Frame, incoming: Iterator[bytes]) -> bytes:
-    """Read chunks of `incoming`, the bytes that the host sends, up to the first mark of the frame and return the bytes
-    that came after it in the last chunk read. Raise FrameError if the mark does not come."""
+    """Read chunks of `incoming`, the bytes that the host sends, until the first mark of the frame has arrived. Return
+    the bytes after the mark in the last chunk. Raise FrameError if the mark does not arrive."""
     noise = b""
     for chunk in incoming:
         noise += chunk
@@ -134,7 +135,7 @@ def _after_start(frame: Frame, incoming: Iterator[bytes]) -> bytes:
 def login_shell_line(script: str) -> bytes:
     """Return a line that makes every common login shell (bash, zsh, dash, fish, csh) run `script` in `sh` unchanged.
 
-    The script runs in the environment that the login shell exports. It may have bytes that are not UTF-8, as
+    The script runs in the environment that the login shell exports. Bytes of the script that are not UTF-8 are given as
     surrogate escapes."""
     return f"exec sh -c 'eval \"$(printf %b \"$1\")\"' sh '{_encoded(script)}'".encode()
 
@@ -142,7 +143,7 @@ def login_shell_line(script: str) -> bytes:
 def _new_environment_line(script: str) -> bytes:
     """Return a line that makes every common login shell run `script` in `sh` unchanged, with only the environment
     variables in `_KEPT_VARIABLES`."""
-    # A variable that is not set must stay so: `${NAME+word}` is nothing then, also under `set -u`.
+    # An unset variable must stay unset: `${NAME+word}` then expands to nothing, also under `set -u`.
     kept = " ".join(f'${{{name}+"{name}=${name}"}}' for name in _KEPT_VARIABLES)
     return f"exec sh -c 'exec env -i {kept} sh -c \"$(printf %b \"$1\")\"' sh '{_encoded(script)}'".encode()
 

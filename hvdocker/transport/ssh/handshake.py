@@ -1,7 +1,7 @@
 """The SSH handshake: which algorithms are offered, and how long it may take.
 
-The handshake has a limit of its own, because a busy host accepts a TCP connection at once, but may answer on it
-much later. Paramiko ends a handshake that takes too long without an error; here it raises HandshakeTimeout."""
+The handshake has its own time limit, because a busy host may accept a TCP connection at once and answer much later. If
+a handshake takes too long, paramiko ends it without an error. This file raises HandshakeTimeout instead."""
 
 from __future__ import annotations
 

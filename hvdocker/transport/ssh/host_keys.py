@@ -71,7 +71,7 @@ class KnownHosts:
 
 class HostKeyPolicy(paramiko.MissingHostKeyPolicy):
     """Decides whether the key of one host is trusted. Paramiko itself is given no known keys, so it calls
-    `missing_host_key` for every key.
+    `missing_host_key` for every key that a host shows.
 
     An unknown key raises UnknownHostKey. The error contains the key, so that the user can see and accept it."""
 
@@ -83,10 +83,10 @@ class HostKeyPolicy(paramiko.MissingHostKeyPolicy):
         lines: Collection[KnownHostsLine],
         accepted: Collection[AcceptedKey] = (),
     ) -> None:
-        """`name` is the host in error messages, `entry` the host as known_hosts writes it (`[gpu-a]:2222`). `lines`
-        are the lines of known_hosts about the host. `accepted` are the keys that the user has accepted during this
-        command.
+        """Use these keys for the decision: `lines`, the lines of known_hosts about the host, and `accepted`, the keys
+        that the user has accepted during this command.
 
+        `name` is the host in error messages, and `entry` is the host as known_hosts writes it (`[gpu-a]:2222`).
         `known_hosts` is the file to which a key that the user accepts will be written; it becomes part of
         UnknownHostKey."""
         self._name = name
@@ -100,14 +100,14 @@ class HostKeyPolicy(paramiko.MissingHostKeyPolicy):
 
     @property
     def key_types(self) -> frozenset[str]:
-        """The types of the host's keys in known_hosts. A host that has several keys is asked for one of these
-        types."""
+        """The types of the host's keys in known_hosts. A host with keys of several types is asked for a key of one of
+        these types."""
         return frozenset(line.key_type for line in self._known)
 
     def missing_host_key(self, client: paramiko.SSHClient, hostname: str, key: paramiko.PKey) -> None:
-        """Return if the key is in known_hosts or was accepted by the user. Raise HostUnreachable if the key is
-        revoked, BadHostKeyException if known_hosts has another key for the host, UnknownHostKey if it has no
-        key. `client` and `hostname`, which paramiko passes, are ignored."""
+        """Return if the key is in known_hosts or was accepted by the user. Raise HostUnreachable if the key is revoked,
+        BadHostKeyException if known_hosts has only other keys of the host, and UnknownHostKey if it has no key of the
+        host. `client` and `hostname`, which paramiko passes, are ignored."""
         shown = key.asbytes()
         if shown in self._revoked:
             raise self._revoked_error(key)
@@ -151,8 +151,8 @@ class HostKeyPolicy(paramiko.MissingHostKeyPolicy):
 
 @dataclass(frozen=True)
 class _StoredKey:
-    """A key of known_hosts, which stands for a paramiko key in paramiko's BadHostKeyException. Paramiko's own key
-    classes are not used, because known_hosts may have a key of a type that paramiko does not know."""
+    """A key of known_hosts in a form that paramiko's BadHostKeyException accepts. Paramiko's own key classes are not
+    used, because known_hosts may have a key of a type that paramiko does not know."""
 
     line: KnownHostsLine
 
@@ -180,8 +180,8 @@ def entry_for(host: str, port: int) -> str:
 
 
 def append_known_host(key: UnknownHostKey, path: Path) -> None:
-    """Append the key to a known_hosts file, as OpenSSH does. Do nothing if the path exists but is not a regular
-    file: with `UserKnownHostsFile /dev/null` the user turns the storing of keys off."""
+    """Append the key to a known_hosts file, as OpenSSH does. Do nothing if the path exists but is not a regular file:
+    with `UserKnownHostsFile /dev/null` the user says that no keys are to be stored."""
     if not path.is_file() and path.exists():
         # UserKnownHostsFile /dev/null: the user wants no keys to be stored.
         return
@@ -216,8 +216,8 @@ def _lines(path: Path) -> Iterator[KnownHostsLine]:
 
 
 def _key(key_type: str, text: str) -> bytes | None:
-    """Return the key that `text` has in base64, or None if it is no key of the type `key_type`. The bytes of a key
-    begin with the name of its type."""
+    """Return the key that `text` contains in base64. Return None if it cannot be decoded or is no key of the type
+    `key_type`. The bytes of a key begin with the name of its type."""
     try:
         key = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):

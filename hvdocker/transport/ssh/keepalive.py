@@ -1,13 +1,13 @@
 """Detects, within about 30 s, a host that no longer responds although its TCP connection is open.
 
-The kernel cannot detect a frozen sshd, because the host's kernel still acknowledges, nor a dead host behind a jump host
-or a ProxyCommand. A connection without received data for KEEPALIVE_AFTER_S gets a request that must be answered. If
-then nothing at all is received for NO_ANSWER_S, the connection is closed, and all pending work on it fails with an
-error. Any received byte keeps the connection open: on a slow network the answer itself may wait behind megabytes of our
-own upload.
+The kernel cannot detect a frozen sshd, because the host's kernel still acknowledges data. It also cannot detect a dead
+host behind a jump host or a ProxyCommand. So a request that must be answered is sent on a connection that has received
+no data for KEEPALIVE_AFTER_S. If nothing at all is received for NO_ANSWER_S after that, the connection is closed, and
+all pending work on it fails with an error. Any received byte keeps the connection open, because on a slow network the
+answer itself may wait behind megabytes of our own upload.
 
-One thread watches all connections of a command. It leaves sending and closing to background threads, because
-both may block on a stuck connection."""
+One thread watches all connections of a command. It leaves sending and closing to background threads, because both may
+block on a stuck connection."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ class KeepaliveTimes:
 
     @property
     def longest_s(self) -> float:
-        """The longest time from the last received byte until the connection is closed, if the controller is not
-        busy."""
+        """The longest time from the last received byte until the connection is closed. It may be longer if the
+        controller is busy."""
         return self.keepalive_after_s + self.no_answer_s + 2 * self.check_every_s
 
 
@@ -77,8 +77,8 @@ class Verdict(Enum):
 
 @dataclass
 class MonitoredConnection:
-    """The keep-alive state of one connection. `transport` is a paramiko transport with a `monitored_socket`; its
-    type is `Any` because paramiko's Transport has no such attribute. `asked_at` is when the wait for an answer
+    """The keep-alive state of one connection. `transport` is a paramiko transport with a `monitored_socket`; its type
+    is `Any` because paramiko's Transport has no such attribute. `asked_at` is the time when the wait for an answer
     began, None if no answer is awaited. `is_sending` is True while a request waits to be sent."""
 
     transport: Any
@@ -86,8 +86,8 @@ class MonitoredConnection:
     is_sending: bool = False
 
     def judge(self, now: float, patience: KeepaliveTimes) -> Verdict:
-        """Return what to do now: nothing, send a request, or give the connection up. `now` is a time of the monotonic
-        clock, and `patience` has the limits.
+        """Return what to do with the connection now: nothing, send a request, or close it as lost. `now` is a time of
+        the monotonic clock, and `patience` has the limits.
 
         If a request is to be sent, the wait for its answer begins: `asked_at` is set to `now`."""
         received_at = self.transport.monitored_socket.received_at

@@ -1,5 +1,5 @@
-"""Makes the SSH keys of a cluster in memory. Private keys go into created containers as tar archives, and
-never to a disk of the controller, a label, an environment or a command line."""
+"""Makes the SSH keys of a cluster in memory. Private keys are sent into new containers as tar archives. They are never
+written to a disk of the controller, a label, an environment or a command line."""
 
 from __future__ import annotations
 

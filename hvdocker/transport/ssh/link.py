@@ -1,6 +1,6 @@
-"""The link to a remote host: one fabric connection; its channels carry commands, files and the Docker API.
+"""The link to a remote host: one fabric connection, whose channels carry commands, files and the Docker API.
 
-Large uploads go through a process `ssh` beside it (`openssh/`)."""
+A large upload goes through an `ssh` process, which makes a second connection (`openssh/`)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _CHUNK = 1 << 18
 _NOT_FOUND = 127  # exit code of a shell that does not find a program
-# Without stream-local forwarding the engine is reached by the docker CLI of the host, and here there is none.
+# The fix if sshd forbids channels to Unix sockets and the host has no docker CLI to use instead.
 _NO_WAY_FIX = (
     "on the host: sudo apt-get install docker.io (its docker CLI), "
     "or AllowStreamLocalForwarding yes in sshd_config and sudo systemctl restart ssh"
@@ -53,8 +53,8 @@ class EngineAccess:
 
 
 class SshLink:
-    """A HostLink over SSH. In addition it tells the user and key of the login, and how the host and its engine are
-    reached."""
+    """A HostLink over SSH. In addition to the methods of a HostLink, it says which user and key logged in, and how the
+    host and its engine are reached."""
 
     def __init__(self, host: Host, connection: Any, route: SshRoute) -> None:
         """Use an open fabric connection to `host`. `route` has the connections to its jump hosts, which are closed
@@ -103,7 +103,7 @@ class SshLink:
         return Command((*self.docker_argv, "system", "dial-stdio"))
 
     def use_engine(self, access: EngineAccess) -> bool:
-        """Reach the engine as `access` says from now on. Return whether its `socket` and `uses_cli` are the same as
+        """Use `access` from now on to reach the engine. Return whether its `socket` and `uses_cli` are the same as
         before. If not, the client of the engine is closed, and the next call of `engine` opens a new one."""
         is_same = (access.socket, access.uses_cli) == (self._access.socket, self._access.uses_cli)
         self._access = access
@@ -145,8 +145,9 @@ class SshLink:
             running.close()
 
     def _through_openssh(self, frame: Frame, command: Command, stdin: LargeInput) -> RemoteCommand | None:
-        """Start a command through a process `ssh`. Return None if its input belongs on the open connection. `frame`
-        marks its output."""
+        """Start a command through an `ssh` process, and return it. Return None if the process cannot be used or is not
+        worth its login; the caller then sends the input over the open connection. `frame` marks the output of the
+        command."""
         with stdin.path.open("rb") if stdin.path else contextlib.nullcontext() as file:
             channel = self._openssh.open_for(stdin.size, stdin.streams, frame, frame.coded_line(command), file)
         if channel is None:
@@ -155,8 +156,8 @@ class SshLink:
 
     def _end(self, command: Command, running: RemoteCommand) -> int:
         """Return the exit code of a command whose output was read to its end. Raise HostUnreachable if the connection
-        was lost, HostUnfit if the login shell did not run the command, and HvdockerError if its output was cut off
-        although it succeeded."""
+        was lost, HostUnfit if the login shell did not run the command, and HvdockerError if the output was cut off
+        although the command succeeded."""
         code = running.finish()
         if code == -1 and (running.is_lost or not self._transport.is_active()):
             raise connection_lost(self.name, "a command was cut off", EOFError("the connection closed"))
@@ -165,8 +166,8 @@ class SshLink:
         return code
 
     def _raise_if_not_run(self, command: Command, missing: FrameError, code: int, errors: bytes) -> None:
-        """Raise HostUnfit if the login shell did not run the command, and HvdockerError if the output was cut off
-        although the command succeeded. Called if a mark of the frame is missing in the output (`missing`).
+        """Handle the output of a command in which a mark of the frame is missing (`missing`). Raise HostUnfit if the
+        login shell did not run the command, and HvdockerError if the output was cut off although the command succeeded.
 
         Return if the command failed after it began: a command that was killed prints no last mark, and its exit `code`
         says so. `errors` is what arrived on standard error."""
@@ -204,8 +205,8 @@ class SshLink:
         return self._engine
 
     def _open_engine(self) -> APIClient:
-        """Return a new client of the engine's API. Raise HostUnfit if the SSH connection is alive but no engine
-        answers. If the connection is lost, the exception of paramiko or requests is raised."""
+        """Return a new client of the engine's API. Raise HostUnfit if the SSH connection works but no engine answers.
+        If the connection is lost, raise the exception of paramiko or requests."""
         from requests.exceptions import RequestException
 
         from hvdocker.transport.docker_api import engine_client
@@ -231,8 +232,11 @@ class SshLink:
             yield self._engine_through_openssh(size, streams, stack) or self.engine()
 
     def _engine_through_openssh(self, size: int, streams: int, stack: contextlib.ExitStack) -> APIClient | None:
-        """Return a client of the engine that uses `docker system dial-stdio` in a process `ssh`. It is closed with
-        `stack`. Return None if the upload of `size` bytes to `streams` hosts belongs on the open connection."""
+        """Return a client of the engine that uses `docker system dial-stdio` in an `ssh` process. The client and the
+        process are closed with `stack`.
+
+        Return None if that is impossible or not worth the login. `size` is the number of bytes to upload, and `streams`
+        the number of hosts, including this one, that receive an upload of this size at the same time."""
         from requests.exceptions import RequestException
 
         from hvdocker.transport.docker_api import engine_client
@@ -310,7 +314,8 @@ class SshLink:
 
 
 def _read_mark(channel: CommandChannel, frame: Frame) -> None:
-    """Read the output of a line for a dial up to its first mark. Raise ChannelException if it does not come."""
+    """Read from the channel until the first mark of `frame` has arrived, which shows that the host's shell runs `docker
+    system dial-stdio`. Raise ChannelException if the output ends without the mark."""
     printed = b""
     while frame.start not in printed:
         chunk = channel.recv(_CHUNK)
@@ -320,10 +325,10 @@ def _read_mark(channel: CommandChannel, frame: Frame) -> None:
 
 
 def open_ssh(host: Host, credentials: Credentials | None = None) -> SshLink:
-    """Connect to a host and return the link. Raise HostUnreachable with the failed phase, a command to try by hand and
-    a fix.
+    """Connect to a host and return the link. If that fails, raise HostUnreachable, which names the failed phase, a
+    command to try by hand and a fix.
 
-    `credentials` are shared by all hosts of a command; None makes new ones for this host only."""
+    `credentials` are shared by all hosts of a command. None makes new credentials for this host only."""
     route = SshRoute(credentials or Credentials())
     try:
         with connecting(host.name, lambda: route.hop, TCP_TIMEOUT_S):

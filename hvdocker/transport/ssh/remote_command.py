@@ -1,8 +1,8 @@
-"""One command on a session channel: sends its standard input, and reads both of its output streams between the marks
-of its frame.
+"""Runs one command on a channel: sends its standard input, and reads its two output streams between the marks of its
+frame.
 
-Reading stops at the last marks, not at the end of the streams, because a start-up file of the login shell may leave a
-process in the background that keeps the streams open."""
+Reading stops at the last mark of a stream, not at its end. A start-up file of the login shell may leave a process in
+the background that keeps the streams open."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CHUNK = 1 << 18
 
 
 class CommandChannel(Protocol):
-    """What a command runs on: a session channel of the open connection, or a process `ssh`.
+    """The channel on which a command runs: a session channel of the open connection, or an `ssh` process.
 
     `packet_bytes` is the size of the pieces in which standard input is best sent. `is_lost` says that the connection
     was lost while the command ran."""
@@ -39,13 +39,14 @@ class CommandChannel(Protocol):
 
 
 class RemoteCommand:
-    """A command that was started on `channel` with a line that prints the marks of `frame` before and after its output.
-    Read `output` to its end, then call `finish`.
+    """A command that was started on `channel`, with a line that prints the marks of `frame` before and after its
+    output. The caller reads `output` to its end and then calls `finish`.
 
-    `missing` is the FrameError of an output that ended without a mark; None before the end, and if both marks came."""
+    `missing` is a FrameError if the output has ended and a mark was missing in it. Otherwise it is None."""
 
     def __init__(self, channel: CommandChannel, frame: Frame, stdin: Iterable[bytes] | None) -> None:
-        """`stdin` is the standard input of the command; None means empty input."""
+        """Start to send `stdin`, the command's standard input, and to read its standard error. None means empty
+        input."""
         self._channel = channel
         self._frame = frame
         self._feeder: _StdinFeeder | None = None
@@ -67,8 +68,8 @@ class RemoteCommand:
             self.missing = error
 
     def finish(self) -> int:
-        """Wait for the end of the command, close the channel and return the exit code; -1 if none arrived. Raise the
-        exception with which reading the standard input on the controller failed."""
+        """Wait for the end of the command, close the channel and return the exit code, or -1 if none arrived. If
+        reading `stdin` on the controller failed, raise that exception."""
         self._stderr_reader.join()
         if self.missing and self._feeder:  # its exception closed the channel, so there is no exit code
             self._feeder.finish()
@@ -109,8 +110,8 @@ class RemoteCommand:
 
 
 class _StdinFeeder:
-    """Writes the standard input of a command in its own thread. Without the thread, a command that prints while
-    it reads would deadlock with a caller that does not read its output yet."""
+    """Writes the standard input of a command in its own thread. Without this thread there could be a deadlock: a
+    command prints while it still reads, and the caller does not read its output yet."""
 
     def __init__(self, channel: CommandChannel, stdin: Iterable[bytes]) -> None:
         self._channel = channel
@@ -139,8 +140,8 @@ class _StdinFeeder:
                 self._channel.close()
 
     def _send(self, packet: bytes) -> bool:
-        """Send a packet and return True. Return False if the command ended before it read everything; its exit code
-        says whether that is an error."""
+        """Send a packet and return True. Return False if the command ended before it read the whole packet. The exit
+        code of the command then says whether that is an error."""
         while packet:
             try:
                 packet = packet[self._channel.send(packet) :]

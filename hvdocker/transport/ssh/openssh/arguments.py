@@ -1,4 +1,5 @@
-"""The ssh command line that makes the connection of a link once more. Pure."""
+"""The ssh command lines that log in to a host along the same way as the open connection, and that run a command there.
+Pure."""
 
 from __future__ import annotations
 
@@ -12,10 +13,10 @@ from itertools import pairwise
 class OpensshHop:
     """One SSH server on the way to a host, as the open connection reached it.
 
-    `alias` is its name in the known_hosts file that is made for the login. `key_type` and `key` are the host key that
-    the server showed, as known_hosts writes them. `key_algorithm` is the signature algorithm of that key, and `cipher`
-    the cipher of the connection. `proxy_command` is the ProxyCommand that makes the connection, empty if there is none;
-    it has no `%` tokens any more."""
+    `alias` is the server's name in the known_hosts file that is made for the login. `key_type` and `key` are the host
+    key that the server showed, as known_hosts writes them. `key_algorithm` is the signature algorithm of that key, and
+    `cipher` is the cipher of the connection. `proxy_command` is the ProxyCommand that makes the connection, with its
+    `%` tokens replaced; it is empty if there is none."""
 
     alias: str
     address: str
@@ -30,8 +31,8 @@ class OpensshHop:
 
 @dataclass(frozen=True)
 class LoginFiles:
-    """The paths of the files of a login: `known_hosts`, `agent`, the socket of an SSH agent, and `control`, the socket
-    through which other processes `ssh` use the login."""
+    """The paths of the files that a login uses. `known_hosts` has the host keys. `agent` is the socket of an SSH agent.
+    `control` is the socket through which other `ssh` processes use the login (ssh's ControlPath)."""
 
     known_hosts: str
     agent: str
@@ -43,8 +44,10 @@ def known_hosts_text(hops: Sequence[OpensshHop]) -> str:
 
 
 def login_arguments(program: str, hops: Sequence[OpensshHop], files: LoginFiles) -> list[str]:
-    """Return the command line of a process that logs in to the last of the `hops`, through those before it, and stays
-    until its standard input ends: so it ends with hvdocker, even if that is killed. `program` is the path of ssh."""
+    """Return the command line of an `ssh` process that logs in to the last of the `hops`, through the others in turn.
+    `program` is the path of ssh.
+
+    The process runs until its standard input ends. So it ends together with hvdocker, even if hvdocker is killed."""
     proxy = hops[0].proxy_command
     for hop, target in pairwise(hops):
         forward = ("-W", f"[{target.address}]:{target.port}")
@@ -54,11 +57,11 @@ def login_arguments(program: str, hops: Sequence[OpensshHop], files: LoginFiles)
 
 
 def command_arguments(program: str, control: str, line: str) -> list[str]:
-    """Return the command line of a process that runs `line` in the login shell of the host. It uses the login whose
-    socket is `control`, and fails if that login has ended. `program` is the path of ssh."""
+    """Return the command line of an `ssh` process that runs `line` in the login shell of the host. The process uses the
+    login whose socket is `control`, and fails if that login has ended. `program` is the path of ssh."""
     settings = {
         "ControlPath": control,
-        # Without the login, ssh would connect by itself.
+        # If the login has ended, ssh would make a connection of its own. This command makes that fail.
         "ProxyCommand": "false",
         "BatchMode": "yes",
         "LogLevel": "ERROR",
@@ -84,7 +87,7 @@ def _options(hop: OpensshHop, files: LoginFiles, proxy: str) -> list[str]:
         "CheckHostIP": "no",
         "UpdateHostKeys": "no",
         "Ciphers": hop.cipher,
-        # As the open connection prefers; the default of ssh takes three times the processor time.
+        # The preference of the open connection. The default of ssh takes three times the processor time.
         "KexAlgorithms": "^curve25519-sha256,curve25519-sha256@libssh.org",
         "Compression": "no",
         "ConnectTimeout": "5",
@@ -100,5 +103,5 @@ def _options(hop: OpensshHop, files: LoginFiles, proxy: str) -> list[str]:
 
 
 def _as_options(settings: Mapping[str, str]) -> list[str]:
-    # No file of the user's or of the system's is read: the open connection was made as they say.
+    # ssh reads no configuration file: the options already have what the files said when the connection was made.
     return ["-F", "/dev/null", *(word for name, value in settings.items() for word in ("-o", f"{name}={value}"))]

@@ -1,4 +1,5 @@
-"""A process `ssh` as the channel of one command, in place of a session channel of the open connection."""
+"""Presents an `ssh` process that runs one command as a channel, in place of a session channel of the open
+connection."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ _LOOK_S = 0.1
 
 
 class PipeSocket(socket.socket):
-    """A socket that says whether it is closed, as a channel does, for the Docker SDK."""
+    """A socket with the attribute `closed`, as a paramiko channel has it. The Docker SDK reads this attribute."""
 
     @property
     def closed(self) -> bool:
@@ -28,12 +29,12 @@ class PipeSocket(socket.socket):
 
 
 class OpensshChannel:
-    """The methods of a channel that `RemoteCommand` uses, on a process `ssh` with the command line `argv`, which runs a
-    line of `frame` with the exit code in it (`Frame.coded_line`). `login` is the login that it uses; it ends
-    with the channel.
+    """A channel (CommandChannel) that is an `ssh` process. The process is started with the command line `argv`, which
+    runs a line of `Frame.coded_line` or `Frame.open_line` of `frame`. `login` is the login that the process uses; it is
+    closed with the channel.
 
-    The process reads `file` if it is given. Otherwise `send` writes to it. Its standard output, and its input if there
-    is no `file`, is a socket: a pipe takes more processor time."""
+    If `file` is given, the process reads its standard input from this file. Otherwise `send` writes to its standard
+    input. The process is connected by a socket, because a pipe takes more processor time."""
 
     is_lost = False
     packet_bytes = _PACKET
@@ -54,8 +55,8 @@ class OpensshChannel:
             raise
 
     def recv(self, size: int) -> bytes:
-        """Return the next output of the command, none at its end. Raise ConnectionResetError if the connection was
-        lost."""
+        """Return the next bytes of the command's standard output, or empty bytes at its end. Raise ConnectionResetError
+        if the connection was lost."""
         try:
             data = self.socket.recv(size)
         except OSError:  # ssh left some of its input unread, or another thread closed the channel
@@ -78,10 +79,11 @@ class OpensshChannel:
             self.socket.shutdown(socket.SHUT_WR)
 
     def watch_file(self, on_sent: Callable[[int], None]) -> Iterator[bytes]:
-        """Call `on_sent` with the number of bytes of the file that ssh has read, until all are read or ssh has ended.
-        The iterator yields empty bytes: it stands in for an input that this process sends.
+        """Call `on_sent` several times a second with the number of bytes of the file that ssh has read so far. End when
+        all bytes are read or the process has ended.
 
-        The position of the file is that of ssh too, because the process inherited the open file."""
+        The iterator yields only empty bytes: the caller uses it as the standard input to send, but ssh reads the file
+        itself. This object shares the file's read position with ssh, because ssh inherited the open file."""
         while self._file is not None and not self._process.has_ended:
             size, done = os.fstat(self._file).st_size, os.lseek(self._file, 0, os.SEEK_CUR)
             on_sent(done)
@@ -91,8 +93,8 @@ class OpensshChannel:
             time.sleep(_LOOK_S)
 
     def recv_exit_status(self) -> int:
-        """Return the exit code of the command, -1 if none arrived. It is printed before the last mark, because ssh
-        itself may wait for a background process on the host."""
+        """Return the exit code of the command, or -1 if none arrived. The code is read from standard error, because the
+        `ssh` process itself may not end while a background process of the command runs on the host."""
         code = self._frame.exit_code(self._errors)
         return self._process.wait() if code is None else code
 

@@ -1,4 +1,4 @@
-"""Describes an open connection, with its jump hosts, so that ssh can make it once more."""
+"""Describes the servers and keys of an open connection and its jump hosts, so that ssh can log in the same way."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from hvdocker.transport.ssh.openssh.login_agent import LoginAgent
 
 
 def describe_hops(connections: Sequence[Any]) -> list[OpensshHop]:
-    """Return the servers of the open connections: the jump hosts in order, then the host itself.
+    """Return a description of each server of the open connections: the jump hosts in order, then the host itself.
 
-    The first is named by the address that was reached: a name may have several."""
+    The address of the first server is the IP address that was reached, because a host name may have several addresses.
+    With a ProxyCommand no IP address is known, and the host name is used."""
     return [_describe(number, connection) for number, connection in enumerate(connections)]
 
 
@@ -38,8 +39,10 @@ def _describe(number: int, connection: Any) -> OpensshHop:
 
 
 def accepted_key_type(connections: Sequence[Any]) -> str:
-    """Return the type of the key with which the last of the connections logged in. Return the type of another
-    connection's key if that is a key of a hardware token, and empty text if one of them needed no key."""
+    """Return the type of the key that the host accepted (the last of the connections), such as `ssh-ed25519`.
+
+    The connections are looked at in order: if one needed no key, return empty text, and if one used a key on a hardware
+    token, return the type of that key (`sk-…`). In both cases `choose_pipe` does not choose ssh."""
     keys = [connection.connect_kwargs["auth_strategy"].accepted_key for connection in connections]
     types = [key.get_name() if key else "" for key in keys]
     return next((kind for kind in types if not kind or kind.startswith("sk-")), types[-1])
@@ -47,8 +50,8 @@ def accepted_key_type(connections: Sequence[Any]) -> str:
 
 @contextmanager
 def agent_for(connections: Sequence[Any], path: str) -> Iterator[None]:
-    """Run an agent at the socket `path` that has the keys which the servers of the open connections accepted. It ends
-    with the `with` block."""
+    """Run an SSH agent at the socket `path` during the `with` block. The agent has the keys that the servers of the
+    open connections accepted."""
     with ExitStack() as stack:
         logins = [connection.connect_kwargs["auth_strategy"] for connection in connections]
         keys = [stack.enter_context(login.signing_key()) for login in logins]

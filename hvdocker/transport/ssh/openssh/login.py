@@ -1,4 +1,4 @@
-"""A process `ssh` that is logged in to a host, for the channels that use its connection."""
+"""An `ssh` process that is logged in to a host. Other `ssh` processes use its connection."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from hvdocker.transport.ssh.openssh.arguments import LoginFiles, known_hosts_tex
 from hvdocker.transport.ssh.openssh.hops import agent_for, describe_hops
 from hvdocker.transport.ssh.openssh.process import SshProcess
 
-# The time for the whole way to the host: jump hosts, handshakes and logins.
+# The limit of a login, in which jump hosts, handshakes and logins are included.
 LOGIN_LIMIT_S = 5.0
 _LOOK_S = 0.005
 _LOST_LIMIT_S = 1.0
 
 
 class OpensshRefused(Exception):
-    """ssh could not log in. No command was run."""
+    """The program ssh could not log in to the host, so no command was run."""
 
 
 class OpensshLogin:
-    """A login to the host of the open `connections` (those to its jump hosts, then its own), with `program`, the path
-    of ssh. Raise OpensshRefused if ssh does not log in within LOGIN_LIMIT_S.
+    """A second login to a host, made by an `ssh` process. `connections` are the open connections: first those to the
+    jump hosts, then that to the host; they are `Any` because fabric has no types. `program` is the path of ssh.
 
-    It has a folder for its files, which only the user can enter. Folder and process end with `close`. The connections
-    are `Any` because fabric has no types."""
+    Raise OpensshRefused if ssh does not log in within LOGIN_LIMIT_S. The login has a temporary folder for its files,
+    which only the user can enter. `close` ends the process and removes the folder."""
 
     def __init__(self, connections: Sequence[Any], program: str) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="hvdocker-", ignore_cleanup_errors=True)
@@ -48,7 +48,8 @@ class OpensshLogin:
             raise
 
     def _wait(self, process: SshProcess, limit_s: float) -> None:
-        """Wait until the process is logged in: then it makes its socket."""
+        """Wait until the `ssh` process is logged in, which is when it creates its control socket. Raise OpensshRefused
+        if the process ends before, or if `limit_s` seconds are over."""
         deadline = time.monotonic() + limit_s
         while not Path(self.control).exists():
             if process.has_ended:
@@ -58,8 +59,8 @@ class OpensshLogin:
             time.sleep(_LOOK_S)
 
     def why_lost(self) -> str | None:
-        """Return why the connection was lost, or None if it was not. Called when a channel ended too early: ssh itself
-        ends a moment later than its channels."""
+        """Return why the connection was lost, or None if it still works. Called when a channel of this login ended too
+        early. The method waits up to a second, because the login's process ends a moment later than its channels."""
         if self._process and self._process.ends_within(_LOST_LIMIT_S):
             return self._process.last_words() or "ssh ended"
         return None

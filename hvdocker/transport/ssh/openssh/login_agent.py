@@ -1,7 +1,8 @@
-"""An SSH agent in this process, which lets ssh log in with the keys that the open connections logged in with.
+"""An SSH agent in hvdocker's own process. Through it, the program ssh logs in with the keys that the servers of the
+open connections accepted.
 
-It exists only during a login, on a socket in a folder that only the user can enter. It can sign for logins, and nothing
-else."""
+The agent exists only during a login, on a socket in a folder that only the user can enter. It signs only data for a
+login."""
 
 from __future__ import annotations
 
@@ -25,8 +26,8 @@ _USERAUTH_REQUEST = 50  # RFC 4252: what a client signs to log in
 
 
 class LoginAgent:
-    """Serves `keys` at the socket `path`, to any number of ssh processes (a jump host needs one of its own). It is a
-    context manager."""
+    """An SSH agent that offers `keys` at the socket `path`. It is a context manager: the agent runs during the `with`
+    block. Several `ssh` processes may use it at once, because ssh starts one more process for each jump host."""
 
     def __init__(self, path: str, keys: Sequence[paramiko.PKey]) -> None:
         self._keys = {_public_blob(key): key for key in keys}
@@ -60,8 +61,8 @@ class LoginAgent:
                 client.sendall(struct.pack(">I", len(answer)) + answer)
 
     def answer(self, request: bytes) -> bytes:
-        """Return the answer to one request of the agent protocol, both without their length. A request that is not
-        known, or cannot be served, gets the answer `failure`."""
+        """Return the answer to one request of the SSH agent protocol. Request and answer are without their length
+        prefix. The answer is `failure` if the request is unknown or cannot be served."""
         message = Message(request[1:])
         if request[:1] == bytes([_REQUEST_IDENTITIES]):
             return self._identities()
@@ -80,8 +81,9 @@ class LoginAgent:
         return answer.asbytes()
 
     def _signature(self, key: paramiko.PKey, request: Message) -> bytes:
-        """Return the answer with the signature of `key`. `request` has the data to sign and the flags, which name the
-        algorithm of an RSA key."""
+        """Return the answer to a request to sign with `key`. `request` has the data to sign, and flags that name the
+        signature algorithm of an RSA key. The answer is `failure` if the data is not for a login or the key cannot
+        sign."""
         data, flags = request.get_binary(), request.get_int()
         if not _is_login(data):
             return _FAILURE
@@ -97,12 +99,14 @@ class LoginAgent:
 
 
 def _is_login(data: bytes) -> bool:
-    """Return whether `data` is what a client signs for a login: the identifier of the session, and the request."""
+    """Return whether `data` is what an SSH client signs to log in: the session identifier and an authentication
+    request."""
     message = Message(data)
     message.get_binary()
     return message.get_byte() == bytes([_USERAUTH_REQUEST])
 
 
 def _public_blob(key: paramiko.PKey) -> bytes:
-    """Return the public key as the login names it: the certificate if the key has one."""
+    """Return the public key in the form in which it is offered at login. If the key has a certificate, that is the
+    certificate."""
     return key.public_blob.key_blob if key.public_blob else key.asbytes()

@@ -1,4 +1,4 @@
-"""Opens channels of OpenSSH to the host of one link."""
+"""Opens channels to the host of one link through `ssh` processes."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _log = logging.getLogger("hvdocker.transport")
 
 
 class OpensshChannels:
-    """Opens channels of OpenSSH to the host `name`, until a login fails.
+    """Opens channels to the host `name` through `ssh` processes. After a failed login, no further login is tried.
 
-    `connections` returns the open connections: those to the jump hosts in order, then that to the host. They are `Any`
-    because fabric has no types."""
+    `connections` is a function that returns the open connections: those to the jump hosts in order, then that to the
+    host. They are `Any` because fabric has no types."""
 
     def __init__(self, name: str, connections: Callable[[], Sequence[Any]]) -> None:
         self._name = name
@@ -31,11 +31,13 @@ class OpensshChannels:
     def open_for(
         self, size: int, streams: int, frame: Frame, line: bytes, file: IO[bytes] | None = None
     ) -> OpensshChannel | None:
-        """Log in, run `line`, and return its channel. Return None if the upload of `size` bytes belongs on the open
-        connection: it is too small, or ssh cannot log in. Then `line` was not run.
+        """Log in through an `ssh` process, run the shell line `line` on the host, and return the channel of the
+        process. Return None, without running the line, if the upload is too small to be worth a login or if ssh cannot
+        log in.
 
-        `streams` hosts receive such an upload at the same time. `line` is a line of `frame`. Its standard input is
-        `file`, None for what is sent on the channel."""
+        `size` is the number of bytes to upload, and `streams` the number of hosts, including this one, that receive an
+        upload of this size at the same time. `line` was made by `frame`. Its standard input is `file`, or what the
+        caller sends on the channel if `file` is None."""
         connections = self._connections()
         program = shutil.which("ssh") or ""
         facts = LoginFacts(program, accepted_key_type(connections), self._was_refused)
@@ -49,6 +51,7 @@ class OpensshChannels:
         return OpensshChannel(login, command_arguments(program, login.control, line.decode("ascii")), frame, file)
 
     def give_up(self, why: str) -> None:
-        """Send what follows through the open connection. `why` is shown with --debug."""
+        """Make `open_for` return None from now on, so that all uploads use the open connection. `why` is the reason,
+        which is shown with --debug."""
         self._was_refused = True
         _log.warning("%s: large uploads use the open connection, not ssh: %s", self._name, why)

@@ -1,4 +1,4 @@
-"""One process of OpenSSH's program `ssh`."""
+"""One process of OpenSSH's program `ssh`, and its end."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _CHUNK = 1 << 16
 
 
 class SshProcess:
-    """A process `ssh` with the command line `argv`. Its standard input, output and error are as in `subprocess`.
+    """An `ssh` process with the command line `argv`. `stdin`, `stdout` and `stderr` are passed to `subprocess.Popen`.
 
-    It has a session of its own, with the processes of a ProxyCommand. So it cannot ask at the terminal, and Ctrl-C
-    reaches only hvdocker, which ends it by `close`."""
+    The process and its ProxyCommand run in a session (process group) of their own. So ssh cannot ask at the terminal.
+    Ctrl-C reaches only hvdocker, which ends the process by `close`."""
 
     def __init__(self, argv: Sequence[str], stdin: Any, stdout: Any, stderr: int) -> None:
         # ssh runs a ProxyCommand in the shell that SHELL names; its words are quoted for sh.
@@ -32,7 +32,7 @@ class SshProcess:
         return self._process.poll() is not None
 
     def ends_within(self, limit_s: float) -> bool:
-        """Wait for the end at most `limit_s`, and return whether it came."""
+        """Wait up to `limit_s` seconds for the end of the process, and return whether it has ended."""
         try:
             self._process.wait(limit_s)
         except subprocess.TimeoutExpired:
@@ -40,15 +40,16 @@ class SshProcess:
         return True
 
     def read_errors(self, size: int) -> bytes:
-        """Wait for standard error, and return at most `size` bytes of it, none at its end."""
+        """Wait until the process writes to standard error, and return at most `size` bytes of that. Return empty bytes
+        at the end of standard error."""
         try:
             return self._errors.read1(size) or b""
         except ValueError:  # another thread closed it
             return b""
 
     def last_words(self) -> str:
-        """End the process, and return the last line on its standard error, which says why it ended; empty if there is
-        none."""
+        """End the process, and return the last line of its standard error, which says why ssh failed. Return empty text
+        if there is no such line."""
         self._end()
         with contextlib.suppress(OSError, ValueError):
             # A process of a ProxyCommand may keep it open.
@@ -57,12 +58,14 @@ class SshProcess:
         return lines[-1] if lines else ""
 
     def wait(self) -> int:
-        """Wait for the end, and return the exit code, -1 if a signal or ssh itself ended it."""
+        """Wait for the end of the process, and return its exit code. Return -1 if a signal ended the process, or if ssh
+        itself failed (code 255)."""
         code = self._process.wait()
         return -1 if code < 0 or code == 255 else code
 
     def close(self) -> None:
-        """End the process. Its standard error is closed once no other thread reads it any more."""
+        """End the process and close its standard input and standard error. If another thread is reading standard error,
+        wait until that has ended."""
         self._end()
         self._errors.close()
         if self._process.stdin:
