@@ -94,8 +94,8 @@ def test_a_range_without_end_stays_small() -> None:
 
 
 def test_variables_of_a_group_around_another_apply_where_nothing_nearer_does() -> None:
-    text = "[site:vars]\nansible_user=far\nansible_port=22\n[site:children]\ngpus\nsite\n[gpus]\na\nb\n[one]\nb\n"
-    found = other_format(f"{text}[one:vars]\nansible_user=near\n[all:vars]\nansible_port=7\n")
+    text = "[site:vars]\nansible_user=far\nansible_port=22\n[site:children]\ngpus\nsite\n[gpus]\na\nb\n[zone]\nb\n"
+    found = other_format(f"{text}[zone:vars]\nansible_user=near\n[all:vars]\nansible_port=7\n")
     assert found
     assert found.entries == ("{host: a, ssh: {user: far, port: 22}}", "{host: b, ssh: {user: near, port: 22}}")
 
