@@ -35,7 +35,7 @@ def read_ansible_ini(text: str) -> AnsibleGroups:
                 raise WrongLine(number, line)
             groups.variables.setdefault(group, {})[name.strip()] = _value(value.strip())
         elif kind == "children":
-            child = re.sub(r"\s*#.*", "", bare)
+            child = bare.partition("#")[0].rstrip()
             if re.search(r"[\s=:\[\]]", child):
                 raise WrongLine(number, line)
             groups.children.setdefault(group, {})[child] = None
@@ -63,4 +63,4 @@ def _value(text: str) -> str:
     """Return the value of a variable of a group: without quotes around it, or without a comment behind it."""
     if found := re.fullmatch(r"(['\"])(.*?)\1\s*(?:#.*)?", text):
         return found[2]
-    return re.sub(r"\s+#.*", "", text)
+    return re.split(r"\s#", text, maxsplit=1)[0].rstrip()

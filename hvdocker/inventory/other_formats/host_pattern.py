@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 MOST_HOSTS = 10_000
 
-_PART = r"[0-9]{1,6}(?:[:-][0-9]{1,6}){0,1}(?::[0-9]{1,6})?|[A-Za-z][:-][A-Za-z]"
+_PART = r"[0-9]{1,6}(?:[:-][0-9]{1,6}(?::[0-9]{1,6})?)?|[A-Za-z][:-][A-Za-z]"
 _RANGE = re.compile(rf"\[((?:{_PART})(?:,(?:{_PART}))*)\]")
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _PORT = re.compile(r"(.+?)(?::([0-9]{1,5}))?")

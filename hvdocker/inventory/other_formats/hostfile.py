@@ -69,7 +69,7 @@ def _lines(number: int, line: str) -> Iterator[_Line]:
     bare = re.sub(r"^\s*;.*|(^|\s)#.*", "", line).strip()
     if not bare:
         return
-    target, *options = re.sub(r"\s*=\s*", "=", bare).split()
+    target, *options = re.sub(" ?= ?", "=", " ".join(bare.split())).split()
     user, at, rest = target.rpartition("@")
     split = split_number(rest)
     pairs = [_OPTION.fullmatch(option) for option in options]

@@ -108,3 +108,18 @@ def test_many_ranges_without_end_stay_small() -> None:
 def test_hostile_variables_stay_one_value() -> None:
     found = other_format("[gpus]\na ansible_user='x}, slots: {'\n")
     assert found and found.entries == ('{host: a, ssh: {user: "x}, slots: {"}}',)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "a[" + "1:2," * 5_000,
+        "a" + " " * 200_000 + "b",
+        "[g:vars]\na=1" + " " * 200_000 + "2",
+        "[g:children]\na" + " " * 200_000 + "b",
+    ],
+    ids=["range", "hostfile", "variable", "group"],
+)
+def test_a_long_line_is_read_in_linear_time(line: str) -> None:
+    """With time that grows faster than the line, this test would not end."""
+    assert other_format(line) is None
