@@ -5,6 +5,10 @@ from __future__ import annotations
 import re
 
 MIB = 1 << 20
+# A smaller size without a unit is taken for a forgotten unit.
+LEAST_WITHOUT_UNIT = 16 * MIB
+# A number from here on was hardly meant as megabytes.
+_LEAST_AS_BYTES = 1_000_000
 
 _UNITS = {"": 1, "B": 1, "K": 1024, "M": 1024**2, "G": 1024**3, "T": 1024**4}
 SIZE = r"[ ]*([0-9]{1,18}(?:\.[0-9]{1,18})?)[ ]*([KkMmGgTt]?)(?:[Ii]?[Bb])?[ ]*"
@@ -26,11 +30,19 @@ def parse_bytes(text: str) -> int | None:
     return size if size <= _MAX_BYTES else None
 
 
-def lacks_unit(text: str) -> bool:
-    """Return whether the text is a size above 0 and below 1 MiB without a unit, such as `16`. Nobody means so few
-    bytes: the unit was forgotten."""
-    found = re.fullmatch(r"[ ]*([0-9]{1,18}(?:\.[0-9]{1,18})?)[ ]*", text)
-    return found is not None and 0 < float(found[1]) < MIB
+def forgotten_unit(text: str, example: str) -> str | None:
+    """Return the problem of a size without a unit that is above 0 and below LEAST_WITHOUT_UNIT, such as `16`, else
+    None. Nobody means so few bytes: the unit was forgotten. `example` is a usual value, such as 500MB.
+
+    The problem repeats a short number with the units that may be meant. That is MB only if the example has MB."""
+    number = text.strip(" ")
+    found = re.fullmatch(r"[0-9]{1,18}(?:\.[0-9]{1,18})?", number)
+    if not found or not 0 < float(number) < LEAST_WITHOUT_UNIT:
+        return None
+    if float(number) >= _LEAST_AS_BYTES:
+        return f"{number} means bytes, which is {show_bytes(float(number))}; write a unit, such as {example}"
+    units = ("MB",) if example.endswith("MB") else ("GB", "MB")
+    return f"{number} bytes? write {' or '.join(f'{number}{unit}' for unit in units)}"
 
 
 def exact_size(count: int) -> str:
@@ -39,7 +51,7 @@ def exact_size(count: int) -> str:
     for unit in "TGMK":
         if count and count % _UNITS[unit] == 0:
             return f"{count // _UNITS[unit]}{unit}B"
-    return str(count)
+    return f"{count}B"
 
 
 def parse_seconds(text: str) -> float | None:

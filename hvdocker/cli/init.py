@@ -30,7 +30,7 @@ def init(
         typer.Option(
             "--from",
             metavar="FILE",
-            help="The hosts of a hostfile (a slots=4) or of an Ansible inventory (INI or YAML).",
+            help="The hosts of a hostfile (a slots=4), of an Ansible inventory or of an ssh config.",
             show_default=False,
         ),
     ] = None,
@@ -54,7 +54,7 @@ def init(
     """
     refuse_rest(ctx)
     from hvdocker.console.style import err, out
-    from hvdocker.console.views.init import show_written, written_message
+    from hvdocker.console.views.init import show_notes, show_written, written_message
     from hvdocker.inventory.init import DEFAULT_FILE, InitRequest
     from hvdocker.inventory.init import init as run
 
@@ -68,6 +68,7 @@ def init(
 
         report = run(env, request, choose if env.is_interactive else None)
     out().print(written_message(report))
+    show_notes(err(), report)
     if not quiet:
         show_written(err(), report)
     if not report.hosts:

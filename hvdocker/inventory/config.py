@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hvdocker.env import Env
 from hvdocker.inventory.config_text import ConfigView, config_json, config_yaml
-from hvdocker.inventory.locate import choose, read_text, resolved, understood
+from hvdocker.inventory.locate import PIPE, choose, read_text, resolved, understood
 from hvdocker.inventory.origin import find_origins
 from hvdocker.inventory.redact import redacted
 from hvdocker.inventory.schema import schema_text
@@ -27,7 +27,8 @@ def config(env: Env, explicit: Path | None) -> ConfigView:
     path = resolved(env, choice.path)
     text = read_text(path)
     located, found = understood(env, text, path), find_origins(text)
-    view = ConfigView(redacted(located.inventory), str(located.path), choice.why, found.top)
+    shown = PIPE if path.is_fifo() else str(located.path)
+    view = ConfigView(redacted(located.inventory), shown, choice.why, found.top)
     if located.inventory.is_local:
         return view
     ssh = ssh_config.load()

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from hvdocker.inventory.fields import EXTENSION_KEY_PATTERN, Field, FieldKind
 from hvdocker.inventory.safe_text import shortened
 from hvdocker.inventory.yaml_document import Document, KeyPath
-from hvdocker.units import lacks_unit, parse_bytes
+from hvdocker.units import exact_size, forgotten_unit, parse_bytes
 
 MOST_SHOWN = 80
 
@@ -23,7 +23,7 @@ TextCheck = Callable[[str], str | None]
 @dataclass
 class FieldReader:
     """Reads and checks the values of one inventory. Methods that read a value return None if it is missing or wrong
-    (`group` returns an empty mapping); a wrong value is also added to `document.problems`.
+    (`group` returns an empty mapping); a wrong value is also added to the problems of `document`.
 
     Parameters of the methods: `values` is a mapping in the inventory and `path` the place of that mapping, such as
     ("hosts", 1), or () for the top level. `field` is the row of fields.py for the key to read. In methods with the
@@ -113,18 +113,22 @@ class FieldReader:
         """Return the value of the key `field` in the mapping `values` in bytes, if it is a size such as 16GB. `path`
         is the place of the mapping. A missing key gives None.
 
-        Any other value gives None and a problem. So does a number without a unit that is below 1 MiB, because the
-        unit was probably forgotten."""
+        Any other value gives None and a problem. A number without a unit means bytes, as in Docker; if it is too small
+        for that, the unit was forgotten, and that is a problem too. So is a size below `field.low` bytes."""
         path, value = (*path, field.name), values.get(field.name)
         if value is None:
             return None
         is_size = isinstance(value, (str, int)) and not isinstance(value, bool)
         found = parse_bytes(str(value)) if is_size else None
-        if is_size and lacks_unit(shown := str(value).strip()):
-            self.complain(path, f"{shown} bytes? write {shown}GB or {shown}MB")
+        if is_size and (problem := forgotten_unit(str(value), field.example)):
+            self.complain(path, problem)
             return None
         if not found:
-            self.complain(path, f"should be a size such as 16GB, got {self.describe_value(value, path)}")
+            self.complain(path, f"should be a size such as {field.example}, got {self.describe_value(value, path)}")
+        elif found < field.low:
+            got = self.describe_value(value, path)
+            self.complain(path, f"should be at least {exact_size(field.low)}, got {got}")
+            return None
         return found
 
     def describe_value(self, value: object, path: KeyPath) -> str:

@@ -14,7 +14,7 @@ from hvdocker import names
 from hvdocker.inventory.safe_text import has_invisible_characters
 from hvdocker.launchers import NAMES as LAUNCHER_NAMES
 from hvdocker.protocol.resilience import RULE_THEN
-from hvdocker.units import SIZE
+from hvdocker.units import MIB, SIZE
 
 MOST_TEXT = 4096
 MOST_PORT = 65535
@@ -22,6 +22,9 @@ MOST_HANDSHAKE_S = 3600
 MOST_LOCAL = 64
 MOST_SLOTS = 4096
 MOST_CPUS = 1_000_000
+# Docker refuses containers with less memory.
+LEAST_MEMORY = 6 * MIB
+LEAST_SHM = MIB
 
 
 def is_safe_text(text: str) -> bool:
@@ -49,8 +52,8 @@ class Field:
 
     `default` describes in words what applies without the key. `example` is YAML. `pattern` is a regular expression for
     kind TEXT. `should` is the problem to report if text does not match the pattern (`should be …`). `low` and `high`
-    bound the kind WHOLE inclusively and the kind NUMBER exclusively; `high` None means no bound. `fields` are the keys
-    inside a GROUP or a list entry."""
+    bound the kind WHOLE inclusively and the kind NUMBER exclusively; `high` None means no bound. `low` of the kind SIZE
+    is the smallest number of bytes. `fields` are the keys inside a GROUP or a list entry."""
 
     name: str
     kind: FieldKind
@@ -285,8 +288,10 @@ TOP_FIELDS = (
         '["/mnt/datasets:/data:ro"]',
         "none",
     ),
-    Field("shm", FieldKind.SIZE, "Shared memory of each container.", "16GB", "half of RAM, at most 16 GB"),
-    Field("memory", FieldKind.SIZE, "At most so much memory for each container.", "64GB", "no limit"),
+    Field(
+        "shm", FieldKind.SIZE, "Shared memory of each container.", "16GB", "half of RAM, at most 16 GB", low=LEAST_SHM
+    ),
+    Field("memory", FieldKind.SIZE, "At most so much memory for each container.", "64GB", "no limit", low=LEAST_MEMORY),
     Field("cpus", FieldKind.NUMBER, "At most so many CPUs for each container.", "16", "no limit", high=MOST_CPUS),
     Field(
         "user",

@@ -11,12 +11,14 @@ from pathlib import Path
 
 from hvdocker.env import Env
 from hvdocker.errors import InventoryError, UsageProblem
-from hvdocker.inventory.locate import FOLDER, read_text, resolved
+from hvdocker.inventory.inventory import Host
+from hvdocker.inventory.locate import FOLDER, MOST_BYTES, resolved, shown_name
 from hvdocker.inventory.menu_choice import parse_menu_choice
-from hvdocker.inventory.other_formats import other_format
+from hvdocker.inventory.other_formats.source_file import SourceFile, read_source_file
 from hvdocker.inventory.parse import parse, without_lines
 from hvdocker.inventory.safe_text import printable, yaml_scalar
 from hvdocker.inventory.template import inventory_file
+from hvdocker.units import show_bytes
 
 DEFAULT_FILE = Path("inventory.yaml")
 
@@ -48,13 +50,14 @@ class InitRequest:
 class InitReport:
     """The file that was written, and its hosts.
 
-    `left_out` are hosts of ~/.ssh/config whose names an inventory cannot contain. `ignores_state` is False if
-    git would track our .hvdocker/ folder."""
+    `left_out` are hosts of ~/.ssh/config whose names an inventory cannot contain. `notes` say what of the file behind
+    `--from` is not in the inventory. `ignores_state` is False if git would track our .hvdocker/ folder."""
 
     path: Path
     hosts: tuple[str, ...]
     left_out: tuple[str, ...]
     ignores_state: bool
+    notes: tuple[str, ...] = ()
 
 
 # Shows the hosts of ~/.ssh/config and returns the names that the user chose, perhaps none.
@@ -67,14 +70,19 @@ def init(env: Env, request: InitRequest, choose: HostChooser | None = None) -> I
     The hosts are those of the request, plus all of ~/.ssh/config with `takes_all`. If the request has neither, `choose`
     is called with the hosts of ~/.ssh/config and returns the names that the user chose. With `choose` None the user is
     not asked. Without hosts, the file has only commented examples of hosts. Raise UsageProblem if the file exists
-    (unless `is_forced`) or cannot be written, or if `takes_all` finds no hosts, and InventoryError if a host is not
-    valid in an inventory."""
+    (unless `is_forced`), is the file to read the hosts from, or cannot be written, or if `takes_all` finds no hosts.
+    Raise InventoryError if a host is not valid in an inventory."""
     path = resolved(env, request.path)
+    source_path = resolved(env, request.source) if request.source else None
+    if source_path:
+        _check_is_other_file(path, source_path)
     _check_target_path(path, request.is_forced)
     offers, left_out = _ssh_config_hosts()
     known = [offer.name for offer in offers]
     hosts = list(request.hosts)
-    taken = _entries_of(env, request.source) if request.source else ()
+    source = read_source_file(source_path) if source_path else SourceFile()
+    taken = [host.yaml() for host in source.hosts]
+    _check_entries(taken, shown_name(source_path) if source_path else "")
     if request.takes_all:
         if not known:
             raise UsageProblem("~/.ssh/config names no hosts", fix="name them: hvdocker init --hosts a,user@b")
@@ -83,9 +91,13 @@ def init(env: Env, request: InitRequest, choose: HostChooser | None = None) -> I
         hosts = choose(offers)
     if hosts:
         check_host_names(hosts)
-    entries = [*taken, *map(yaml_scalar, hosts)]
-    _write(path, inventory_file(path.name, entries, known), request.is_forced)
-    return InitReport(path, tuple(entries), left_out, _is_state_ignored(path.parent))
+    entries = [*taken, *map(yaml_scalar, _not_among(hosts, taken))]
+    _check_entries(entries, "the list of hosts")
+    text = inventory_file(path.name, entries, known)
+    if len(text.encode()) > MOST_BYTES:
+        raise UsageProblem(f"{len(entries):,} hosts are too many: an inventory has at most {show_bytes(MOST_BYTES)}")
+    _write(path, text, request.is_forced)
+    return InitReport(path, tuple(entries), left_out, _is_state_ignored(path.parent), source.notes)
 
 
 def parse_host_choice(text: str, offers: Sequence[SshConfigHost]) -> list[str]:
@@ -100,20 +112,33 @@ def parse_host_choice(text: str, offers: Sequence[SshConfigHost]) -> list[str]:
     return hosts
 
 
-def _entries_of(env: Env, source: Path) -> tuple[str, ...]:
-    """Return the hosts in the file `source` of another tool, as entries of `hosts:`. Raise UsageProblem if its format
-    is not known, and InventoryError if an entry is not valid in an inventory."""
-    path = resolved(env, source)
-    if not path.exists():
-        raise UsageProblem(f"there is no file {path}", fix="check the path behind --from")
-    found = other_format(read_text(path))
-    if found is None:
-        raise UsageProblem(
-            f"{path} is neither a hostfile nor an Ansible inventory",
-            fix="a hostfile has a host in each line: gpu-a slots=4",
-        )
-    _check_entries(found.entries, path.name)
-    return found.entries
+def _check_is_other_file(path: Path, source: Path) -> None:
+    """Raise UsageProblem if the file to write is the file to read the hosts from, also by another name of it."""
+    with contextlib.suppress(OSError):
+        if path.samefile(source):
+            raise UsageProblem(
+                f"{source} would be written over: it is the file behind --from too",
+                fix=f"name another file to write: hvdocker init cluster.yaml --from {shlex.quote(str(source))}",
+            )
+
+
+def _not_among(hosts: Sequence[str], entries: Sequence[str]) -> list[str]:
+    """Return those of `hosts`, as `--hosts` names them, that are not among the entries. A host is among them if it has
+    the name of an entry, or the same address and port, and no other user."""
+    taken = _parsed(entries)
+    users = {(host.host, host.ssh.port or 22): host.ssh.user for host in taken}
+    users |= {(host.name, 22): host.ssh.user for host in taken}
+    own = _parsed(list(map(yaml_scalar, hosts)))
+    marks = [(host.ssh.user, (host.host, host.ssh.port or 22)) for host in own]
+    return [
+        host
+        for host, (user, mark) in zip(hosts, marks, strict=True)
+        if mark not in users or user not in (None, users[mark])
+    ]
+
+
+def _parsed(entries: Sequence[str]) -> tuple[Host, ...]:
+    return parse(inventory_file("inventory.yaml", entries), "", "new").hosts if entries else ()
 
 
 def check_host_names(hosts: Sequence[str]) -> None:
@@ -126,7 +151,7 @@ def check_host_names(hosts: Sequence[str]) -> None:
 
 def _check_entries(entries: Sequence[str], source: str) -> None:
     try:
-        parse(inventory_file("inventory.yaml", entries), source, "new")
+        _parsed(entries)
     except InventoryError as error:
         raise without_lines(error, source) from error
 

@@ -22,6 +22,7 @@ from hvdocker.units import show_bytes
 FOLDER = ".hvdocker"
 DEFAULT_NAMES = ("inventory.yaml", "inventory.yml")
 MOST_BYTES = 1 << 20
+PIPE = "the inventory from a pipe"
 
 
 @dataclass(frozen=True)
@@ -144,16 +145,23 @@ def resolved(env: Env, path: Path) -> Path:
     return path if path.is_fifo() else path.resolve()
 
 
+def shown_name(path: Path) -> str:
+    """Return how a message names the file: without folders. A pipe has no name that says anything to the user."""
+    return PIPE if path.is_fifo() else path.name
+
+
 def understood(env: Env, text: str, path: Path) -> Located:
     """Return the inventory in `text`, which was read from `path`. Relative paths in it start from the folder of the
     file, those of a pipe from the current folder. Raise InventoryError for its problems, and UsageProblem if it is a
     file of another tool."""
     folder = env.cwd if path.is_fifo() else path.parent.parent if path.parent.name == FOLDER else path.parent
     try:
-        inventory = parse(text, path.name, names.as_cluster_name(folder.name))
+        inventory = parse(text, shown_name(path), names.as_cluster_name(folder.name))
     except InventoryError as error:
-        if other := other_format(text):
-            command = shlex.join(("hvdocker", "init", "--from", str(path)))
+        if other := other_format(text, path.name):
+            # `init` writes inventory.yaml, but not over the file that it reads.
+            target = ("cluster.yaml",) if path.name == DEFAULT_NAMES[0] else ()
+            command = shlex.join(("hvdocker", "init", *target, "--from", str(path)))
             what = f"{path} looks like {other.name}, not an inventory"
             raise UsageProblem(what, fix=f"write one: {command}") from error
         raise
@@ -182,6 +190,8 @@ def read_text(path: Path) -> str:
 
 def _instead_of(path: Path) -> str:
     """Return what to do about an inventory that is not there: name the file that is, or the hosts."""
+    if path.is_relative_to("/dev/fd") or path.is_relative_to("/proc"):
+        return "the pipe of <(…) is closed here, as with sudo: write the inventory to a file"
     others = [name for name in DEFAULT_NAMES if name != path.name and (path.parent / name).is_file()]
     if path.suffix in (".yaml", ".yml") and others:
         return f"there is {others[0]} beside it"

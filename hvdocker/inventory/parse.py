@@ -38,17 +38,21 @@ def parse(text: str, source: str, default_cluster: str) -> Inventory:
         raise InventoryError(source, ["the file is empty; it needs at least `hosts:`"])
     reader = FieldReader(document)
     inventory = _inventory(reader, default_cluster)
-    if document.problems:
-        raise InventoryError(source, document.problems)
+    if problems := document.problems:
+        raise InventoryError(source, problems)
     return inventory
 
 
 def without_lines(error: InventoryError, source: str) -> InventoryError:
     """Return the problems of hosts that the user gave in another way than an inventory, such as `--hosts`: without
     places and lines of an inventory that the user never saw. `source` names where the hosts came from."""
-    return InventoryError(
-        source, [re.sub(r"^hosts/\d+(/\w+)* \(line \d+\): ", "a host ", one) for one in error.problems]
-    )
+    return InventoryError(source, map(_without_line, error.problems))
+
+
+def _without_line(problem: str) -> str:
+    if found := re.fullmatch(r"hosts/\d+ \(line \d+\): (the .+) is already that of hosts/\d+", problem):
+        return f"{found[1]} is there twice"
+    return re.sub(r"^hosts/\d+(/\w+)* \(line \d+\): ", "a host ", problem)
 
 
 def _inventory(reader: FieldReader, default_cluster: str) -> Inventory:

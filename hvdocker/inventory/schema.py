@@ -20,7 +20,7 @@ from hvdocker.inventory.fields import (
     Field,
     FieldKind,
 )
-from hvdocker.units import MIB
+from hvdocker.units import LEAST_WITHOUT_UNIT
 
 Schema = dict[str, object]
 
@@ -76,7 +76,11 @@ def _number(field: Field) -> Schema:
 
 
 def _size(field: Field) -> Schema:
-    return {"type": ["string", "integer", "null"], "pattern": _anchored(SIZE_PATTERN), "minimum": MIB}
+    return {
+        "type": ["string", "integer", "null"],
+        "pattern": _anchored(SIZE_PATTERN),
+        "minimum": max(field.low, LEAST_WITHOUT_UNIT),
+    }
 
 
 def _group(field: Field) -> Schema:

@@ -15,7 +15,7 @@ import yaml
 from hvdocker import names
 from hvdocker.env import Env
 from hvdocker.errors import HvdockerError, InventoryError, UsageProblem
-from hvdocker.inventory.locate import FOLDER, Located, check_cluster_name, read_pointer
+from hvdocker.inventory.locate import FOLDER, PIPE, Located, check_cluster_name, read_pointer
 from hvdocker.inventory.parse import parse, without_lines
 
 
@@ -116,9 +116,15 @@ def point_at(located: Located) -> str | None:
     and the inventory itself if it was generated. Return the path of the inventory that was current before. Return None
     if there was none, or if it was the same.
 
-    For a cluster that was named with `--cluster`, do nothing and return None."""
+    For a cluster that was named with `--cluster`, do nothing and return None. Raise UsageProblem if the inventory is a
+    pipe."""
     if located.flag:
         return None
+    if located.path.is_fifo():
+        raise UsageProblem(
+            f"{PIPE} can be read once only, and later verbs read it again",
+            fix="write it to a file, and name that: hvdocker up inventory.yaml",
+        )
     with writing_state(located):
         return _write_pointer(located)
 

@@ -6,6 +6,7 @@ that endless brackets or aliases of aliases cannot take long."""
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -41,12 +42,17 @@ class Document:
     the value: keys, and indices of lists that begin at 0.
 
     `lines` has the line number of every path. `texts` has numbers and booleans as they are spelled in the file, for
-    settings in which an unquoted 1.50 is meant as text."""
+    settings in which an unquoted 1.50 is meant as text. `complaints` has the problems, each with its line."""
 
     value: object = None
     lines: dict[KeyPath, int] = field(default_factory=dict)
     texts: dict[KeyPath, str] = field(default_factory=dict)
-    problems: list[str] = field(default_factory=list)
+    complaints: list[tuple[float, str]] = field(default_factory=list)
+
+    @property
+    def problems(self) -> list[str]:
+        """The problems in the order of the file's lines; those of keys that are missing come last."""
+        return [text for _, text in sorted(self.complaints, key=lambda complaint: complaint[0])]
 
     def where(self, path: KeyPath) -> str:
         """Return the path with its line for a message: `hosts/1/port (line 14)`. The line is left out if it is
@@ -56,8 +62,9 @@ class Document:
         return f"{shown} (line {line})" if line else shown
 
     def complain(self, path: KeyPath, text: str) -> None:
-        """Add a problem to `problems`: the path with its line, and `text`, such as `should be text, got a list`."""
-        self.problems.append(shortened(f"{self.where(path)}: {printable(text)}", MOST_PROBLEM))
+        """Add a problem: the path with its line, and `text`, such as `should be text, got a list`."""
+        shown = shortened(f"{self.where(path)}: {printable(text)}", MOST_PROBLEM)
+        self.complaints.append((self.lines.get(path, math.inf), shown))
 
 
 @dataclass(eq=False)
@@ -248,7 +255,8 @@ def _mapping(node: _Node, path: KeyPath, document: Document, above: tuple[_Node,
         line = key_node.line
         problem = _key_problem(key_node)
         if problem:
-            document.problems.append(f"{document.where(path).split(' (')[0]} (line {line}): {problem}")
+            shown = f"{document.where(path).split(' (')[0]} (line {line}): {problem}"
+            document.complaints.append((line, shown))
             continue
         here = (*path, key_node.value)
         if key_node.value in values:

@@ -86,7 +86,9 @@ PURE = {
     "shell": "*", "protocol": "*", "launchers": "*",
     "inventory": "config_text field_reader fields inventory menu_choice origin parse redact safe_text schema "
     "select_hosts template yaml_document",
-    "inventory/other_formats": "*", "inventory/ssh_config": "patterns",
+    "inventory/other_formats": "ansible ansible_groups ansible_ini ansible_yaml duplicates host_entry host_pattern "
+    "hostfile not_hosts other_format ssh_arguments wrong_line",
+    "inventory/ssh_config": "patterns",
     "transport/ssh": "command_line framing", "transport/ssh/openssh": "arguments choice",
     "engine": "container_commands container_spec file_spec",
     "observe": "clock cluster_image gpu gpu_query probe state",

@@ -1,6 +1,6 @@
 import pytest
 
-from hvdocker.units import exact_size, lacks_unit, parse_bytes, parse_seconds, show_bytes, show_seconds
+from hvdocker.units import exact_size, forgotten_unit, parse_bytes, parse_seconds, show_bytes, show_seconds
 
 GIB = 1024**3
 
@@ -19,9 +19,23 @@ def test_what_is_no_size(text: str) -> None:
     assert parse_bytes(text) is None
 
 
-def test_sizes_whose_unit_was_forgotten() -> None:
-    assert all(map(lacks_unit, ["20", " 16.5 ", "1048575", "0.5"]))
-    assert not any(map(lacks_unit, ["20B", "1KB", "16.5GB", "1048576", "0", "much"]))
+@pytest.mark.parametrize(
+    ("text", "example", "problem"),
+    [
+        ("20", "16GB", "20 bytes? write 20GB or 20MB"),
+        (" 16.5 ", "16GB", "16.5 bytes? write 16.5GB or 16.5MB"),
+        ("500", "500MB", "500 bytes? write 500MB"),
+        ("2000000", "16GB", "2000000 means bytes, which is 1.9 MB; write a unit, such as 16GB"),
+        ("16777215", "500MB", "16777215 means bytes, which is 16 MB; write a unit, such as 500MB"),
+    ],
+)
+def test_a_size_whose_unit_was_forgotten(text: str, example: str, problem: str) -> None:
+    assert forgotten_unit(text, example) == problem
+
+
+@pytest.mark.parametrize("text", ["20B", "1KB", "16.5GB", "16777216", "0", "much"])
+def test_sizes_with_a_unit_and_numbers_that_are_bytes(text: str) -> None:
+    assert forgotten_unit(text, "16GB") is None
 
 
 @pytest.mark.parametrize(
@@ -54,7 +68,7 @@ def test_what_is_no_time(text: str) -> None:
     assert parse_seconds(text) is None
 
 
-@pytest.mark.parametrize("text", ["16GB", "500MB", "3KB", "2TB", "1048577"])
+@pytest.mark.parametrize("text", ["16GB", "500MB", "3KB", "2TB", "1048577B"])
 def test_a_size_is_written_with_its_unit_and_read_back(text: str) -> None:
     size = parse_bytes(text)
     assert size is not None and exact_size(size) == text

@@ -24,6 +24,12 @@ def hosts_question(offers: Sequence[SshConfigHost]) -> str:
     return "which? (1,3-4, all, or names)" if offers else "hosts (a, user@b; none: fill them in later)"
 
 
+def show_notes(console: Console, report: InitReport) -> None:
+    """Print what of the file behind `--from` is not in the inventory."""
+    for note in report.notes:
+        console.print(f"note: {note}", markup=False)
+
+
 def show_written(console: Console, report: InitReport) -> None:
     """Print the hosts that were left out, and what the user still has to do after the inventory was written."""
     if report.left_out:

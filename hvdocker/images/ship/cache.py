@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO
 
 from hvdocker.errors import HvdockerError, UsageProblem
-from hvdocker.units import lacks_unit, parse_bytes
+from hvdocker.units import forgotten_unit, parse_bytes
 
 DEFAULT_LIMIT_BYTES = 20 << 30
 _CHUNK = 1 << 20
@@ -142,9 +142,8 @@ def user_layer_cache() -> LayerCache:
     folder = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     text = os.environ.get(LIMIT_VARIABLE)
     limit = parse_bytes(text) if text else DEFAULT_LIMIT_BYTES
-    if text and lacks_unit(text):
-        number = text.strip()
-        raise UsageProblem(f"{LIMIT_VARIABLE}: {number} bytes? write {number}GB or {number}MB")
+    if text and (problem := forgotten_unit(text, "20GB")):
+        raise UsageProblem(f"{LIMIT_VARIABLE}: {problem}")
     if limit is None:
         raise UsageProblem(f"{LIMIT_VARIABLE} should be a size such as 20GB, got {text!r}")
     return LayerCache(Path(folder) / "hvdocker" / "layers", limit)

@@ -1,151 +1,67 @@
-"""Reads Ansible's inventories, in INI and in YAML. Pure."""
+"""Turns the hosts of Ansible's inventories, in INI and in YAML, into entries of `hosts:`. Pure."""
 
 from __future__ import annotations
 
 import re
-import shlex
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 
-from hvdocker.errors import InventoryError
-from hvdocker.inventory.other_formats.host_entry import Variables, host_entry
-from hvdocker.inventory.yaml_document import read_yaml
+from hvdocker.inventory.fields import NAME_PATTERN
+from hvdocker.inventory.other_formats.ansible_groups import AnsibleGroups
+from hvdocker.inventory.other_formats.host_entry import HostEntry
+from hvdocker.inventory.other_formats.ssh_arguments import read_ssh_arguments
 
-_MOST_HOSTS = 10_000
-_SECTION = re.compile(r"\[([^\[\]\s:]+)(?::(vars|children))?\]")
-_HOST_RANGE = re.compile(r"\[([0-9]{1,6}):([0-9]{1,6})\]")
-_SSH_VARIABLES = {"user": "ansible_user", "port": "ansible_port", "key": "ansible_ssh_private_key_file"}
-_GROUP_KEYS = {"hosts", "children", "vars"}
-
-
-@dataclass
-class _Hosts:
-    """The hosts of an Ansible inventory with their variables, in the order of the file. A host may be in several
-    groups."""
-
-    found: dict[str, dict[str, str]] = field(default_factory=dict)
-
-    def add(self, name: str, variables: Variables) -> list[str]:
-        """Add a host, or a range of hosts, and return their names. At most _MOST_HOSTS are kept."""
-        names = _expanded(name, _MOST_HOSTS - len(self.found))
-        for one in names:
-            self.found.setdefault(one, {}).update(variables)
-        return names
+# The variables that an inventory has a key for. The first that is set counts.
+_VARIABLES = {
+    "host": ("ansible_host", "ansible_ssh_host"),
+    "user": ("ansible_user", "ansible_ssh_user"),
+    "port": ("ansible_port", "ansible_ssh_port"),
+    "key": ("ansible_ssh_private_key_file", "ansible_private_key_file"),
+    "slots": ("slots",),
+}
+# In the order in which Ansible gives them to ssh, for which the first value counts.
+_ARGUMENTS = ("ansible_ssh_args", "ansible_ssh_common_args", "ansible_ssh_extra_args")
+_READ = {*_ARGUMENTS, *(name for names in _VARIABLES.values() for name in names)}
+_OWN_GROUPS = ("all", "ungrouped")
 
 
-@dataclass
-class _Groups:
-    """The groups of an inventory in INI, by name: their hosts, the groups in them, and their variables."""
-
-    hosts: dict[str, list[str]] = field(default_factory=dict)
-    children: dict[str, list[str]] = field(default_factory=dict)
-    variables: dict[str, dict[str, str]] = field(default_factory=dict)
-
-    def members(self, group: str) -> list[str]:
-        """Return the hosts of a group and of the groups in it."""
-        reached = [group]
-        for one in reached:
-            reached += [child for child in self.children.get(one, ()) if child not in reached]
-        return [host for one in reached for host in self.hosts.get(one, ())]
-
-
-def ansible_entries(text: str, lines: list[str]) -> tuple[str, ...]:
-    """Return the hosts of an Ansible inventory as entries of `hosts:`, none if the file is something else. `lines` are
-    those of `text` without comments."""
-    hosts = _ansible_ini(lines) or _ansible_yaml(text)
-    return tuple(_ansible_entry(name, variables) for name, variables in hosts.items())
-
-
-def _ansible_ini(lines: list[str]) -> dict[str, dict[str, str]]:
-    """Return the hosts of an inventory in Ansible's INI format, none if it is something else."""
-    if not any(_SECTION.fullmatch(line) or "ansible_" in line for line in lines):
-        return {}
-    hosts, groups = _Hosts(), _Groups()
-    group, kind = "ungrouped", None
-    for line in lines:
-        if section := _SECTION.fullmatch(line):
-            group, kind = section[1], section[2]
-        elif kind == "vars":
-            name, _, value = line.partition("=")
-            groups.variables.setdefault(group, {})[name.strip()] = value.strip().strip("'\"")
-        elif kind == "children":
-            groups.children.setdefault(group, []).append(line)
+def ansible_hosts(groups: AnsibleGroups) -> tuple[list[HostEntry], list[str]]:
+    """Return the hosts of an Ansible inventory, and notes about what of it is left out."""
+    notes = list(groups.notes)
+    hosts = []
+    unread: dict[str, None] = {}
+    for name, variables in groups.host_variables().items():
+        unread |= dict.fromkeys(one for one in variables if one not in _READ)
+        if (entry := _entry(name, variables, notes)).slots == "0":
+            notes.append(f"{name} is left out: it has no slots")
         else:
-            name, *words = _words(line)
-            if name.endswith(":") or name.startswith(("-", "{")):
-                return {}
-            variables = dict(word.split("=", 1) for word in words if "=" in word)
-            groups.hosts.setdefault(group, []).extend(hosts.add(name, variables))
-    # The variables of a small group come before those of a group around it.
-    for group in sorted(groups.variables, key=lambda group: (group == "all", len(groups.members(group)))):
-        for host in hosts.found if group == "all" else groups.members(group):
-            hosts.found[host] = {**groups.variables[group], **hosts.found[host]}
-    return hosts.found
+            hosts.append(entry)
+    if unread:
+        notes.append(f"variables are left out: {', '.join(unread)}")
+    named = dict.fromkeys((*groups.members, *groups.children, *groups.variables))
+    if own := [group for group in named if group not in _OWN_GROUPS]:
+        notes.append(f"groups are left out, their hosts are not: {', '.join(own)}")
+    return hosts, list(dict.fromkeys(notes))
 
 
-def _words(line: str) -> list[str]:
-    try:
-        return shlex.split(line) or [line]
-    except ValueError:
-        return line.split()
+def _entry(name: str, variables: Mapping[str, str], notes: list[str]) -> HostEntry:
+    known = {}
+    for variable, value in variables.items():
+        if variable in _READ and "{{" in value:
+            notes.append(f"{variable} of {name} is left out: only Ansible can fill in {value}")
+        elif variable in _READ:
+            known[variable] = value
+    values = {key: value for key, names in _VARIABLES.items() if (value := _first(known, names))}
+    for variable in _ARGUMENTS:
+        said, left_out = read_ssh_arguments(known.get(variable, ""))
+        values = {**said, **values}
+        notes += [f"{word} of {variable} is left out; ~/.ssh/config may say it" for word in left_out]
+    host = values.pop("host", name)
+    if host != name and re.fullmatch(NAME_PATTERN, name):
+        values["name"] = name
+    elif host != name:
+        notes.append(f"the name {name} is left out: an inventory cannot have it")
+    return HostEntry(host, **values)
 
 
-def _ansible_yaml(text: str) -> dict[str, dict[str, str]]:
-    """Return the hosts of an inventory in Ansible's YAML format, none if it is something else."""
-    try:
-        value = read_yaml(text, "").value
-    except InventoryError:
-        return {}
-    groups = list(value.values()) if isinstance(value, dict) else []
-    if not any(isinstance(group, dict) and _is_ansible_group(group) for group in groups):
-        return {}
-    hosts = _Hosts()
-    for group in groups:
-        for name, variables in _group_hosts(group, {}):
-            hosts.add(name, variables)
-    return hosts.found
-
-
-def _is_ansible_group(group: dict[str, object]) -> bool:
-    return set(group) <= _GROUP_KEYS and any(isinstance(group.get(key), dict) for key in ("hosts", "children"))
-
-
-def _group_hosts(group: object, inherited: Variables) -> Iterator[tuple[str, Variables]]:
-    """Yield each host of a group and of the groups in it, with its variables."""
-    if not isinstance(group, dict):
-        return
-    variables = {**inherited, **_texts(group.get("vars"))}
-    for child in _mapping(group.get("children")).values():
-        yield from _group_hosts(child, variables)
-    for name, own in _mapping(group.get("hosts")).items():
-        yield name, {**variables, **_texts(own)}
-
-
-def _mapping(value: object) -> dict[str, object]:
-    return value if isinstance(value, dict) else {}
-
-
-def _texts(value: object) -> dict[str, str]:
-    return {name: str(one) for name, one in _mapping(value).items() if isinstance(one, (str, int))}
-
-
-def _expanded(name: str, most: int) -> list[str]:
-    """Return the hosts of a range such as `gpu[01:03]`: gpu01, gpu02, gpu03. At most `most` are returned."""
-    found = _HOST_RANGE.search(name)
-    if not found:
-        return [name][:most]
-    first, last = int(found[1]), int(found[2])
-    numbers = range(first, min(last, first + most - 1) + 1)
-    width = len(found[1])
-    return [f"{name[: found.start()]}{number:0{width}}{name[found.end() :]}" for number in numbers]
-
-
-def _ansible_entry(name: str, variables: Variables) -> str:
-    user = variables.get("ansible_user") or variables.get("ansible_ssh_user")
-    host = variables.get("ansible_host") or variables.get("ansible_ssh_host") or name
-    known = {**variables, **({"ansible_user": user} if user else {})}
-    ssh = {key: known[variable] for key, variable in _SSH_VARIABLES.items() if known.get(variable)}
-    values = {"host": host, **({"name": name} if host != name else {})}
-    if slots := variables.get("slots"):
-        values["slots"] = slots
-    return host_entry(values, ssh)
+def _first(variables: Mapping[str, str], names: tuple[str, ...]) -> str:
+    return next((variables[name] for name in names if variables.get(name)), "")

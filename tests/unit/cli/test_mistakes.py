@@ -21,6 +21,7 @@ FILES = {
     "hosts.ini": "[gpus]\ngpu-a ansible_host=10.0.0.1\n",
     "ansible.yaml": "all:\n  hosts:\n    a:\n",
     "yml/inventory.yml": "hosts: [a]\n",
+    "sizes.yaml": "gpus: {busy: 500}\nshm: 2000000\nhosts: [a]\n",
 }
 
 # What was typed → exit code, and words of the answer.
@@ -103,7 +104,13 @@ MISTAKES: dict[str, tuple[int, str]] = {
     "config hostfile": (2, "hostfile looks like a hostfile, not an inventory\n  → write one: hvdocker init --from "),
     "up hosts.ini": (2, "looks like an Ansible inventory, not an inventory\n"),
     "status ansible.yaml": (2, "looks like an Ansible inventory, not an inventory\n"),
-    "init --from train.py": (2, "is neither a hostfile nor an Ansible inventory\n"),
+    "init --from train.py": (2, "train.py is a Python program, not a list of hosts\n  → --from reads a hostfile"),
+    "init --from tab.yaml": (2, "is neither a hostfile nor an Ansible inventory\n    no host: line 1: hosts:\n"),
+    "init --from good.yaml": (2, "good.yaml is an inventory of hvdocker, not a list of hosts\n"),
+    "init hosts.ini --from ./hosts.ini --force": (2, "hosts.ini would be written over: it is the file behind"),
+    "init --from link --force hosts.ini": (2, "hosts.ini would be written over: it is the file behind"),
+    "config sizes.yaml": (2, "gpus/busy (line 1): 500 bytes? write 500MB\n    shm (line 2): 2000000 means bytes"),
+    "config /dev/fd/99": (2, "→ the pipe of <(…) is closed here, as with sudo: write the inventory to a file\n"),
     "init --from nope": (2, "there is no file "),
 }  # fmt: skip
 
@@ -118,6 +125,7 @@ def test_a_mistake_is_answered_with_what_to_do(
     for name, text in FILES.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
+    (tmp_path / "link").symlink_to("hosts.ini")
     before = sorted(tmp_path.rglob("*"))
     with pytest.raises(SystemExit) as ended:
         main(line.split())

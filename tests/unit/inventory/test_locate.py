@@ -1,10 +1,13 @@
 import json
+import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from hvdocker.env import Env
 from hvdocker.errors import ExitCode, HvdockerError, InventoryError, UsageProblem
+from hvdocker.inventory.config import config
 from hvdocker.inventory.inventory import KeyPair
 from hvdocker.inventory.locate import FOLDER, Located, cluster_flag, inventory_flag, locate, read_inventory
 from hvdocker.inventory.state_folder import forget, former_hosts, generate, point_at
@@ -329,3 +332,41 @@ def test_a_generated_inventory_takes_the_name_for_its_own(tmp_path: Path) -> Non
     point_at(made)
     assert (cluster(made), made.flag) == ("mine", "")
     assert cluster(locate(env(tmp_path), None)) == "mine"
+
+
+@pytest.fixture
+def pipe() -> Iterator[Callable[[str], Path]]:
+    """Makes a pipe as `<(…)` does, with a text in it."""
+    ends: list[int] = []
+
+    def make(text: str) -> Path:
+        reading, writing = os.pipe()
+        ends.append(reading)
+        os.write(writing, text.encode())
+        os.close(writing)
+        return Path(f"/dev/fd/{reading}")
+
+    yield make
+    for end in ends:
+        os.close(end)
+
+
+def test_an_inventory_from_a_pipe_is_read_and_named_as_such(tmp_path: Path, pipe: Callable[[str], Path]) -> None:
+    view = config(env(tmp_path), pipe("hosts: [a]\n"))
+    assert view.path == "the inventory from a pipe" and [host.host for host in view.inventory.hosts] == ["a"]
+    with pytest.raises(InventoryError, match=r"^the inventory from a pipe has 1 problem$"):
+        config(env(tmp_path), pipe("hosts: []\n"))
+
+
+def test_a_pipe_cannot_be_the_current_inventory(tmp_path: Path, pipe: Callable[[str], Path]) -> None:
+    located = read_inventory(env(tmp_path), pipe("hosts: [a]\n"))
+    with pytest.raises(UsageProblem, match="can be read once only") as caught:
+        point_at(located)
+    assert caught.value.fix and "write it to a file" in caught.value.fix
+
+
+def test_the_command_for_another_tools_file_does_not_write_over_it(tmp_path: Path) -> None:
+    (tmp_path / "inventory.yaml").write_text("all:\n  hosts: {a: }\n")
+    with pytest.raises(UsageProblem) as caught:
+        locate(env(tmp_path), None)
+    assert caught.value.fix == f"write one: hvdocker init cluster.yaml --from {tmp_path}/inventory.yaml"

@@ -94,8 +94,8 @@ def test_a_range_without_end_stays_small() -> None:
 
 
 def test_variables_of_a_group_around_another_apply_where_nothing_nearer_does() -> None:
-    text = "[site:vars]\nansible_user=far\nansible_port=22\n[site:children]\ngpus\nsite\n[gpus]\na\nb\n[one]\nb\n"
-    found = other_format(f"{text}[one:vars]\nansible_user=near\n[all:vars]\nansible_port=7\n")
+    text = "[site:vars]\nansible_user=far\nansible_port=22\n[site:children]\ngpus\nsite\n[gpus]\na\nb\n[zone]\nb\n"
+    found = other_format(f"{text}[zone:vars]\nansible_user=near\n[all:vars]\nansible_port=7\n")
     assert found
     assert found.entries == ("{host: a, ssh: {user: far, port: 22}}", "{host: b, ssh: {user: near, port: 22}}")
 
@@ -108,3 +108,18 @@ def test_many_ranges_without_end_stay_small() -> None:
 def test_hostile_variables_stay_one_value() -> None:
     found = other_format("[gpus]\na ansible_user='x}, slots: {'\n")
     assert found and found.entries == ('{host: a, ssh: {user: "x}, slots: {"}}',)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "a[" + "1:2," * 5_000,
+        "a" + " " * 200_000 + "b",
+        "[g:vars]\na=1" + " " * 200_000 + "2",
+        "[g:children]\na" + " " * 200_000 + "b",
+    ],
+    ids=["range", "hostfile", "variable", "group"],
+)
+def test_a_long_line_is_read_in_linear_time(line: str) -> None:
+    """With time that grows faster than the line, this test would not end."""
+    assert other_format(line) is None
