@@ -61,7 +61,9 @@ def test_what_faulthandler_really_writes_is_understood() -> None:
 
 
 def test_of_several_processes_the_first_one_counts() -> None:
-    text = f"process 7 (S): sh\nit is no Python\n\nprocess 8 (S): python\n{DUMP}\nprocess 9: python\n{PY_SPY}"
+    text = (
+        f"process 7 (S): sh\nit is not a Python process\n\nprocess 8 (S): python\n{DUMP}\nprocess 9: python\n{PY_SPY}"
+    )
     assert main_frames(text)[0].function == "quick_execute"
 
 

@@ -35,14 +35,14 @@ class Stream:
 
     def command_writes(self, data: bytes) -> None:
         os.write(self.feed, data)
-        self.relay.turn()
-        self.relay.turn()
+        self.relay.read_or_write()
+        self.relay.read_or_write()
         assert os.read(self.reader, 100) == data
 
     def beat(self) -> dict[str, Any] | None:  # Any: JSON
         if not self.relay.is_writing:
             return None
-        self.relay.turn()
+        self.relay.read_or_write()
         return extract_mark(os.read(self.reader, 1000))[1]
 
     def close(self) -> None:
@@ -54,8 +54,8 @@ class Setting:
     def __init__(self) -> None:
         self.now = 100.0
         self.err, self.out = Stream(), Stream()
-        ways = (self.err.relay, self.out.relay)
-        self.beats = Heartbeat(RankWho(1, "b", "x"), Still(), ways, 5, lambda: self.now)
+        relays = (self.err.relay, self.out.relay)
+        self.beats = Heartbeat(RankWho(1, "b", "x"), Still(), relays, 5, lambda: self.now)
 
     def at(self, now: float) -> list[bool]:
         """Whether a beat went out at that time on stderr, on stdout."""
@@ -105,12 +105,12 @@ def test_who_stops_in_mid_line_still_lives(setting: Setting) -> None:
 def test_while_nobody_reads_beats_do_not_pile_up(setting: Setting) -> None:
     for stream in (setting.err, setting.out):
         os.write(stream.feed, b"words\n")
-        stream.relay.turn()
+        stream.relay.read_or_write()
     for now in range(105, 200, 5):
         setting.now = now
         setting.beats.tick()
     assert setting.beats.wait_ms() > 0
-    setting.err.relay.turn()
+    setting.err.relay.read_or_write()
     assert os.read(setting.err.reader, 100) == b"words\n"
     assert not setting.err.relay.is_writing
 

@@ -255,7 +255,7 @@ def test_a_program_that_does_not_listen_is_not_signalled(container: Container) -
     os.mkfifo(container.run / "fifo")
     assert first_line(process) == b"ready\n"
     (rank,) = container.stacks()["ranks"]
-    assert (rank["how"], "it is no Python" in rank["text"]) == ("none", True)
+    assert (rank["how"], "it is not a Python process" in rank["text"]) == ("none", True)
     (container.run / "fifo").write_text("on\n")
     assert first_line(process) == b"alive\n"
 
@@ -267,7 +267,7 @@ def test_a_python_that_closed_what_it_would_write_to_is_not_signalled(container:
     with (container.run / "fifo").open("w"):
         assert first_line(process) == b"ready\n"
         (rank,) = container.stacks()["ranks"]
-    assert (rank["how"], "it has nothing to write to" in rank["text"]) == ("none", True)
+    assert (rank["how"], "the file for its stacks is not open" in rank["text"]) == ("none", True)
 
 
 def test_py_spy_is_asked_first_and_the_signal_where_it_fails(container: Container) -> None:

@@ -33,7 +33,7 @@ child = start(sys.argv[2:], os.environ, "/", 60, subprocess.PIPE)
 out, err = relays_of(child, (b"s3cr3t",), RankLog(Path(sys.argv[1]), print))
 watch = link_watch.LinkWatch(os.environ, Path(os.environ.get("NET", "/")))
 wait = RankWait(signals, here, (out, err), watch)
-wait.keep(child, Heartbeat(RankWho(0, "a", "x"), UsageMeter(child.pid, 2), (err, out), 600))
+wait.wait_for_end(child, Heartbeat(RankWho(0, "a", "x"), UsageMeter(child.pid, 2), (err, out), 600))
 how = child.reap()
 wait.drain()
 # An interpreter that is shutting down has no signal handlers any more.
@@ -158,11 +158,11 @@ def test_a_line_of_ours_goes_between_lines() -> None:
     reader, target = os.pipe()
     relay = Relay(source, target, Masker(()))
     os.write(feed, b"half")
-    relay.turn()
-    relay.turn()
+    relay.read_or_write()
+    relay.read_or_write()
     assert not relay.is_between_lines
     relay.insert(b"ours\n")
-    relay.turn()
+    relay.read_or_write()
     assert os.read(reader, 100) == b"half\nours\n"
     for fd in (source, feed, reader, target):
         os.close(fd)
@@ -176,9 +176,9 @@ def passed_on(*writes: bytes) -> list[bytes]:
     found = []
     for data in writes:
         os.write(feed, data)
-        relay.turn()
+        relay.read_or_write()
         while relay.is_writing:
-            relay.turn()
+            relay.read_or_write()
         os.write(target, b"|")
         found.append(os.read(reader, 1 << 16).removesuffix(b"|"))
     for fd in (source, feed, reader, target):
@@ -213,12 +213,12 @@ def test_a_relay_without_a_reader_goes_on_reading() -> None:
     relay = Relay(source, target, Masker((b"s3cr3t",)))
     os.write(feed, b"words")
     assert relay.interest() == (source, select.POLLIN)
-    relay.turn()
+    relay.read_or_write()
     assert relay.interest() == (target, select.POLLOUT)
-    relay.turn()
+    relay.read_or_write()
     assert relay.interest() == (source, select.POLLIN)
     os.close(feed)
-    relay.turn()
+    relay.read_or_write()
     assert relay.is_done
     os.close(source)
     os.close(target)

@@ -64,7 +64,7 @@ def test_a_command_is_one_line() -> None:
 
 def test_ranks_fill_the_hosts_in_order() -> None:
     schedule = Schedule(HOSTS, 3)
-    assert schedule.take() == [(0, Slot("a", 0, 0, 2)), (1, Slot("a", 0, 1, 2)), (2, Slot("b", 1, 0, 1))]
+    assert schedule.assign_free_slots() == [(0, Slot("a", 0, 0, 2)), (1, Slot("a", 0, 1, 2)), (2, Slot("b", 1, 0, 1))]
     for key in range(3):
         assert not schedule.is_over
         schedule.end(key, 0)
@@ -73,7 +73,7 @@ def test_ranks_fill_the_hosts_in_order() -> None:
 
 def test_the_first_failure_decides() -> None:
     schedule = Schedule(HOSTS, 3)
-    schedule.take()
+    schedule.assign_free_slots()
     schedule.end(1, 7)
     assert schedule.must_end and not schedule.is_over
     schedule.end(0, 143)
@@ -83,12 +83,12 @@ def test_the_first_failure_decides() -> None:
 
 def test_a_waiting_rank_gets_the_next_free_slot() -> None:
     schedule = Schedule(HOSTS, 5, ends_all=False)
-    schedule.take()
-    assert schedule.take() == []
+    schedule.assign_free_slots()
+    assert schedule.assign_free_slots() == []
     schedule.end(2, 5)
-    assert schedule.take() == [(3, Slot("b", 1, 0, 1))]
+    assert schedule.assign_free_slots() == [(3, Slot("b", 1, 0, 1))]
     schedule.end(0, 0)
-    assert schedule.take() == [(4, Slot("a", 0, 0, 2))]
+    assert schedule.assign_free_slots() == [(4, Slot("a", 0, 0, 2))]
     for key in (1, 3, 4):
         schedule.end(key, 0)
     assert (schedule.is_over, schedule.code) == (True, 5)
@@ -96,10 +96,10 @@ def test_a_waiting_rank_gets_the_next_free_slot() -> None:
 
 def test_a_lost_host_takes_its_slots_with_it() -> None:
     schedule = Schedule(HOSTS, 5, ends_all=False)
-    schedule.take()
+    schedule.assign_free_slots()
     assert schedule.lose("b") == [2]
     schedule.end(0, 0)
-    assert schedule.take() == [(3, Slot("a", 0, 0, 2))]
+    assert schedule.assign_free_slots() == [(3, Slot("a", 0, 0, 2))]
     assert schedule.lose("a") == [1, 3]
     assert (schedule.is_over, schedule.first) == (True, FirstFailure(2, 255, "b"))
 
@@ -107,7 +107,7 @@ def test_a_lost_host_takes_its_slots_with_it() -> None:
 def test_a_lost_host_without_processes_of_ours_is_a_failure_if_all_need_it() -> None:
     """With mpirun the spawner starts nothing on the other hosts."""
     schedule = Schedule((JobHost("a", "198.18.0.11", 1),), 1)
-    schedule.take()
+    schedule.assign_free_slots()
     assert schedule.lose("b") == []
     assert schedule.first == FirstFailure(0, 255, "b")
 
@@ -116,7 +116,7 @@ def test_a_host_that_is_lost_before_the_start_keeps_all_from_starting() -> None:
     """Otherwise the ranks of the other hosts would wait for ranks that wait for a slot."""
     schedule = Schedule(HOSTS, 3)
     assert schedule.lose("b") == []
-    assert (schedule.take(), schedule.is_over, schedule.code) == ([], True, 255)
+    assert (schedule.assign_free_slots(), schedule.is_over, schedule.code) == ([], True, 255)
 
 
 def elastic_hosts(min_np: int = 1) -> ElasticHosts:
@@ -125,7 +125,7 @@ def elastic_hosts(min_np: int = 1) -> ElasticHosts:
 
 
 def started(hosts: ElasticHosts, listed: tuple[JobHost, ...], version: int, now: float) -> tuple[list[str], list[str]]:
-    begun, ended = hosts.change(listed, version, now)
+    begun, ended = hosts.update(listed, version, now)
     return [host.name for host in begun], ended
 
 
@@ -135,7 +135,7 @@ def test_an_elastic_job_uses_the_listed_hosts() -> None:
     assert started(hosts, HOSTS, 2, 1.0) == (["b"], [])
     assert started(hosts, HOSTS[:1], 3, 2.0) == ([], ["b"])
     hosts.end("b", 143, 2.5)
-    hosts.close("b")
+    hosts.note_closed("b")
     hosts.end("a", 0, 3.0)
     assert hosts.code == 0
 
@@ -165,7 +165,7 @@ def test_a_job_that_succeeds_while_a_host_is_still_leaving_ends_with_that_host()
     assert started(hosts, HOSTS[:1], 2, 1.0) == ([], ["b"])
     hosts.end("a", 0, 2.0)
     assert not hosts.is_over
-    hosts.close("b")
+    hosts.note_closed("b")
     assert hosts.code == 0
 
 
@@ -177,7 +177,7 @@ def test_a_host_whose_program_failed_and_that_left_then_is_closed(is_success_fir
         hosts.end("a", 0, 0.5)
     hosts.end("b", 1, 1.0)
     assert started(hosts, HOSTS[:1], 2, 2.0) == ([], ["b"])
-    hosts.close("b")
+    hosts.note_closed("b")
     if not is_success_first:
         hosts.end("a", 0, 3.0)
     assert hosts.code == 0
@@ -218,7 +218,7 @@ def test_too_few_slots_end_the_programs_until_there_are_enough() -> None:
     started(hosts, HOSTS, 1, 0.0)
     hosts.lose("b", 1.0)
     assert started(hosts, HOSTS[:1], 2, 2.0) == ([], ["a"])
-    hosts.close("a")
+    hosts.note_closed("a")
     assert started(hosts, HOSTS, 3, 3.0) == (["a", "b"], [])
 
 

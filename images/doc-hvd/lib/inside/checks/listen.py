@@ -44,18 +44,18 @@ def main(text: str) -> int:
     order: Mapping[str, Any] = json.loads(text)  # Any: JSON
     address = order["address"]
     try:
-        doors = open_sockets(address)
+        sockets = open_sockets(address)
     except OSError as error:
         print(json.dumps({"error": f"cannot listen on {address}: {error.strerror or error}"}))
         return 0
-    told = describe_sockets(address, doors)
+    description = describe_sockets(address, sockets)
     pid = os.fork()
     if pid == 0:
         detach()
-        serve(doors, order["token"], order["seconds"])
+        serve(sockets, order["token"], order["seconds"])
         os._exit(0)
     sshd = own_sshd_error(address, order["sshd"]) if order.get("sshd") else None
-    print(json.dumps({**told, "pid": pid, "sshd": sshd}))
+    print(json.dumps({**description, "pid": pid, "sshd": sshd}))
     return 0
 
 
@@ -92,14 +92,14 @@ def listen_on(address: str, port: int) -> socket.socket:
     return made
 
 
-def describe_sockets(address: str, doors: OpenSockets) -> dict[str, Any]:
+def describe_sockets(address: str, sockets: OpenSockets) -> dict[str, Any]:
     """Return {tcp, udp, interface, mtu}, a part of the JSON that `check listen` prints: the port numbers of the open
-    sockets (`doors`), the name of the interface that has `address`, and the MTU of this interface. `interface` and
-    `mtu` are None if no interface has the address. Values are `Any` because they are written as JSON."""
+    `sockets`, the name of the interface that has `address`, and the MTU of this interface. `interface` and `mtu` are
+    None if no interface has the address. Values are `Any` because they are written as JSON."""
     interface = interface_of(address)
     return {
-        "tcp": [door.getsockname()[1] for door in doors.tcp],
-        "udp": doors.udp.getsockname()[1],
+        "tcp": [listener.getsockname()[1] for listener in sockets.tcp],
+        "udp": sockets.udp.getsockname()[1],
         "interface": interface,
         "mtu": link_mtu(interface) if interface else None,
     }
@@ -125,74 +125,74 @@ def detach() -> None:
         os.dup2(null, stream)
 
 
-def serve(doors: OpenSockets, token: str, seconds: float) -> None:
-    """Serve all ports of `doors`, each in its own thread, and return after `seconds`. Clients that do not send `token`
-    are not served."""
-    for door in doors.tcp:
-        threading.Thread(target=accept_connections, args=(door, token.encode()), daemon=True).start()
-    threading.Thread(target=acknowledge_datagrams, args=(doors.udp, token.encode()), daemon=True).start()
+def serve(sockets: OpenSockets, token: str, seconds: float) -> None:
+    """Serve all ports of `sockets`, each in its own thread, and return after `seconds`. Clients that do not send
+    `token` are not served."""
+    for listener in sockets.tcp:
+        threading.Thread(target=accept_connections, args=(listener, token.encode()), daemon=True).start()
+    threading.Thread(target=acknowledge_datagrams, args=(sockets.udp, token.encode()), daemon=True).start()
     time.sleep(seconds)
 
 
-def accept_connections(door: socket.socket, token: bytes) -> None:
-    """Accept connections on the listening socket `door` without end, and serve each in its own thread. `token` is the
-    text that a client has to send first."""
+def accept_connections(listener: socket.socket, token: bytes) -> None:
+    """Accept connections on the socket `listener` without end, and serve each in its own thread. `token` is the text
+    that a client has to send first."""
     while True:
         with suppress(OSError):
-            visitor, _ = door.accept()
-            threading.Thread(target=serve_connection, args=(visitor, token), daemon=True).start()
+            connection, _ = listener.accept()
+            threading.Thread(target=serve_connection, args=(connection, token), daemon=True).start()
 
 
-def serve_connection(visitor: socket.socket, token: bytes) -> None:
-    """Serve one connection (`visitor`) as its first line asks. The first line is `TOKEN echo` or `TOKEN sink SECONDS`,
-    where TOKEN is `token`. For `echo`, send back all bytes that follow. For `sink`, count the bytes that arrive within
+def serve_connection(connection: socket.socket, token: bytes) -> None:
+    """Serve one `connection` as its first line asks. The first line is `TOKEN echo` or `TOKEN sink SECONDS`, where
+    TOKEN is `token`. For `echo`, send back all bytes that follow. For `sink`, count the bytes that arrive within
     SECONDS and send back the count. After any other first line, close the connection."""
-    with visitor, suppress(OSError, ValueError):
-        visitor.settimeout(IDLE_S)
-        visitor.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        words = read_line(visitor).split()
+    with connection, suppress(OSError, ValueError):
+        connection.settimeout(IDLE_S)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        words = read_line(connection).split()
         if words[:1] != [token]:
             return
         if words[1:2] == [b"echo"]:
-            while data := visitor.recv(1 << 16):
-                visitor.sendall(data)
+            while data := connection.recv(1 << 16):
+                connection.sendall(data)
         elif words[1:2] == [b"sink"] and len(words) == 3:
-            count_received(visitor, float(words[2]))
+            count_received(connection, float(words[2]))
 
 
-def read_line(visitor: socket.socket) -> bytes:
-    """Read one line from the connection `visitor`, byte by byte, so that the bytes after it stay in the socket for the
-    next reader. The line is returned unfinished if the connection ends or MAX_LINE_BYTES are reached."""
+def read_line(connection: socket.socket) -> bytes:
+    """Read one line from `connection`, byte by byte, so that the bytes after it stay in the socket for the next
+    reader. The line is returned unfinished if the connection ends or MAX_LINE_BYTES are reached."""
     line = b""
     while not line.endswith(b"\n") and len(line) < MAX_LINE_BYTES:
-        byte = visitor.recv(1)
+        byte = connection.recv(1)
         if not byte:
             break
         line += byte
     return line
 
 
-def count_received(visitor: socket.socket, seconds: float) -> None:
-    """Count the bytes that arrive on the connection `visitor`, and send the result back as a JSON line {bytes,
-    seconds}, with the time that was measured. Counting begins with the first bytes. It ends after `seconds`, or when
-    the client sends no more. Bytes that arrive after that are read and discarded."""
+def count_received(connection: socket.socket, seconds: float) -> None:
+    """Count the bytes that arrive on `connection`, and send the result back as a JSON line {bytes, seconds}, with the
+    time that was measured. Counting begins with the first bytes. It ends after `seconds`, or when the client sends no
+    more. Bytes that arrive after that are read and discarded."""
     buffer = bytearray(1 << 20)
-    count, began = visitor.recv_into(buffer), time.monotonic()
+    count, began = connection.recv_into(buffer), time.monotonic()
     spent = 0.0
-    while spent < seconds and (size := visitor.recv_into(buffer)):
+    while spent < seconds and (size := connection.recv_into(buffer)):
         count, spent = count + size, time.monotonic() - began
-    visitor.sendall(json.dumps({"bytes": count, "seconds": max(spent, 1e-6)}).encode() + b"\n")
-    visitor.settimeout(1.0)
-    while visitor.recv_into(buffer):
+    connection.sendall(json.dumps({"bytes": count, "seconds": max(spent, 1e-6)}).encode() + b"\n")
+    connection.settimeout(1.0)
+    while connection.recv_into(buffer):
         pass
 
 
-def acknowledge_datagrams(door: socket.socket, token: bytes) -> None:
-    """Answer datagrams on the UDP socket `door`, without end. A datagram that starts with `token` is answered with the
+def acknowledge_datagrams(udp: socket.socket, token: bytes) -> None:
+    """Answer datagrams on the UDP socket `udp`, without end. A datagram that starts with `token` is answered with the
     text `TOKEN SIZE`, where SIZE is the number of bytes received. Other datagrams are ignored. The answer is always
     short, so the result depends only on the path to this host, not on the path back."""
     while True:
         with suppress(OSError):
-            data, sender = door.recvfrom(1 << 16)
+            data, sender = udp.recvfrom(1 << 16)
             if data.startswith(token + b" "):
-                door.sendto(b"%b %d" % (token, len(data)), sender)
+                udp.sendto(b"%b %d" % (token, len(data)), sender)

@@ -60,37 +60,37 @@ def main(text: str) -> int:
     Prints JSON that maps the name of each peer to {ssh, tcp, mtu, trip_s}: what was found on its SSH port and its TCP
     ports, the path MTU, and the round trip in seconds."""
     order = json.loads(text)
-    start, peers = ProbeSource(order), order["peers"]
+    source, peers = ProbeSource(order), order["peers"]
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        found = list(pool.map(lambda peer: probe_peer(start, peer), peers))
+        found = list(pool.map(lambda peer: probe_peer(source, peer), peers))
     # Round trips are measured after all other probes, which would slow them down.
     with ThreadPoolExecutor(ROUND_TRIPS_AT_ONCE) as pool:
-        trips = list(pool.map(lambda pair: round_trip_s(start, *pair), zip(peers, found, strict=True)))
+        trips = list(pool.map(lambda pair: round_trip_s(source, *pair), zip(peers, found, strict=True)))
     together = zip(peers, found, trips, strict=True)
     print(json.dumps({peer["name"]: {**one, "trip_s": trip} for peer, one, trip in together}))
     return 0
 
 
-def probe_peer(start: ProbeSource, peer: Json) -> Json:
+def probe_peer(source: ProbeSource, peer: Json) -> Json:
     """Probe the SSH port of a peer's worker, the TCP ports of its `check listen`, and the path MTU, all in parallel.
-    `start` is the local end; `peer` is {name, address, token, tcp, udp, ssh} as in the argument of `check pairs`.
+    `source` is the local end; `peer` is {name, address, token, tcp, udp, ssh} as in the argument of `check pairs`.
 
     Returns {ssh: a problem, tcp: [{port, problem}], mtu}. A problem is {kind, words}, or None for success. `ssh` is
     also None if `peer["ssh"]` is None. `mtu` is {link: the MTU of this host's interface, passed: the largest packet
     that arrived, told: the path MTU that the kernel believes}. If the path MTU was not found, `mtu` is {link, error: a
     message, number: the errno, bulk: the reason why full packets over TCP failed, or None}."""
     with ThreadPoolExecutor(2 + len(peer["tcp"])) as pool:
-        ssh = pool.submit(ssh_error, start, peer) if peer["ssh"] else None
-        ports = {port: pool.submit(port_error, start, peer, port) for port in peer["tcp"]}
-        way = (start.address, start.mtu), (peer["address"], peer["udp"])
-        mtu = pool.submit(path_mtu, *way, peer["token"], start.timeout_s)
+        ssh = pool.submit(ssh_error, source, peer) if peer["ssh"] else None
+        ports = {port: pool.submit(port_error, source, peer, port) for port in peer["tcp"]}
+        way = (source.address, source.mtu), (peer["address"], peer["udp"])
+        mtu = pool.submit(path_mtu, *way, peer["token"], source.timeout_s)
     found: Json = {
         "ssh": ssh.result() if ssh else None,
         "tcp": [{"port": port, "problem": done.result()} for port, done in ports.items()],
-        "mtu": {"link": start.mtu, **mtu.result()},
+        "mtu": {"link": source.mtu, **mtu.result()},
     }
     if "error" in found["mtu"]:
-        found["mtu"]["bulk"] = bulk_error(start, peer, found)
+        found["mtu"]["bulk"] = bulk_error(source, peer, found)
     return found
 
 
@@ -110,31 +110,31 @@ def os_error_problem(error: OSError, timeout_s: float) -> Json:
     return problem(PROBLEM_KINDS.get(number, "other"), os.strerror(number) if number else str(error))
 
 
-def port_error(start: ProbeSource, peer: Json, port: int) -> Json | None:
+def port_error(source: ProbeSource, peer: Json, port: int) -> Json | None:
     """Return None if the peer's `check listen` sends a greeting back on this TCP port. Otherwise return the problem
-    {kind, words}: no connection, no answer in time, or another program that answers. `start` is the local end; `peer`
+    {kind, words}: no connection, no answer in time, or another program that answers. `source` is the local end; `peer`
     has the `address` and `token` of the peer."""
     hello = b"hello"
     try:
-        with start.dial(peer["address"], port, f"{peer['token']} echo\n".encode() + hello) as line:
+        with source.dial(peer["address"], port, f"{peer['token']} echo\n".encode() + hello) as line:
             try:
                 said = line.recv(len(hello), socket.MSG_WAITALL)
             except TimeoutError:
-                return problem("silent", f"connected, then nothing came back for {start.timeout_s:g} s")
+                return problem("silent", f"connected, then nothing came back for {source.timeout_s:g} s")
     except OSError as error:
-        return os_error_problem(error, start.timeout_s)
+        return os_error_problem(error, source.timeout_s)
     return None if said == hello else problem("stranger", "somebody else answers there")
 
 
-def ssh_error(start: ProbeSource, peer: Json) -> Json | None:
+def ssh_error(source: ProbeSource, peer: Json) -> Json | None:
     """Return None if the SSH port of the peer's worker sends a banner and, if `login` of `peer["ssh"]` is true, also
-    accepts a login. Otherwise return the problem, {kind, words}. `start` is the local end; `peer` has the `name` and
+    accepts a login. Otherwise return the problem, {kind, words}. `source` is the local end; `peer` has the `name` and
     `address` of the peer, and `ssh`: {port, login}."""
     try:
-        with start.dial(peer["address"], peer["ssh"]["port"]) as line:
+        with source.dial(peer["address"], peer["ssh"]["port"]) as line:
             said = line.recv(4, socket.MSG_WAITALL)
     except OSError as error:
-        return os_error_problem(error, start.timeout_s)
+        return os_error_problem(error, source.timeout_s)
     if said != b"SSH-":
         return problem("stranger", f"no SSH server there: it said {said!r}")
     words = login_error(peer["name"]) if peer["ssh"]["login"] else None
@@ -147,8 +147,8 @@ def first_open_port(found: Json) -> int | None:
     return next((one["port"] for one in found["tcp"] if one["problem"] is None), None)
 
 
-def round_trip_s(start: ProbeSource, peer: Json, found: Json) -> float | None:
-    """Measure several round trips of one byte from `start`, the local end, to `peer` (its `address` and `token`).
+def round_trip_s(source: ProbeSource, peer: Json, found: Json) -> float | None:
+    """Measure several round trips of one byte from `source`, the local end, to `peer` (its `address` and `token`).
     Return the shortest in seconds, or None if no port of the peer is open or the connection fails. `found["tcp"]` has
     {port, problem} for each port of the peer; the first open port is used."""
     port = first_open_port(found)
@@ -156,7 +156,7 @@ def round_trip_s(start: ProbeSource, peer: Json, found: Json) -> float | None:
         return None
     times = []
     try:
-        with start.dial(peer["address"], port, f"{peer['token']} echo\n".encode()) as line:
+        with source.dial(peer["address"], port, f"{peer['token']} echo\n".encode()) as line:
             for _ in range(ROUND_TRIPS):
                 began = time.monotonic()
                 line.sendall(b".")
@@ -168,8 +168,8 @@ def round_trip_s(start: ProbeSource, peer: Json, found: Json) -> float | None:
     return min(times)
 
 
-def bulk_error(start: ProbeSource, peer: Json, found: Json) -> str | None:
-    """Send BULK_BYTES over TCP, in full packets, from `start`, the local end, to `peer` (its `address` and `token`).
+def bulk_error(source: ProbeSource, peer: Json, found: Json) -> str | None:
+    """Send BULK_BYTES over TCP, in full packets, from `source`, the local end, to `peer` (its `address` and `token`).
     Return None if all bytes arrive, else the reason why not. Return None also if the peer has no open port, because
     then nothing can be sent. This test replaces the MTU probe if datagrams get no answer, for example because UDP is
     blocked. `found["tcp"]` has {port, problem} for each port of the peer; the first open port is used."""
@@ -177,15 +177,16 @@ def bulk_error(start: ProbeSource, peer: Json, found: Json) -> str | None:
     if port is None:
         return None
     try:
-        with start.dial(peer["address"], port, f"{peer['token']} sink 60\n".encode()) as line:
+        with source.dial(peer["address"], port, f"{peer['token']} sink 60\n".encode()) as line:
             line.sendall(b"." * BULK_BYTES)
             line.shutdown(socket.SHUT_WR)
-            told = dict(json.loads(line.makefile().readline() or "{}"))
+            counted = dict(json.loads(line.makefile().readline() or "{}"))
     except OSError as error:
-        return f"{BULK_BYTES} bytes over TCP: {os_error_problem(error, start.timeout_s)['words']}"
+        return f"{BULK_BYTES} bytes over TCP: {os_error_problem(error, source.timeout_s)['words']}"
     except (ValueError, TypeError, RecursionError) as error:
         return f"{BULK_BYTES} bytes over TCP: the answer is malformed: {error}"
-    return None if told.get("bytes") == BULK_BYTES else f"only {told.get('bytes', 0)} of {BULK_BYTES} bytes arrived"
+    count = counted.get("bytes", 0)
+    return None if count == BULK_BYTES else f"only {count} of {BULK_BYTES} bytes arrived"
 
 
 def bandwidth(text: str) -> int:
@@ -194,26 +195,26 @@ def bandwidth(text: str) -> int:
     {address, token, tcp: the ports of its `check listen`, of which only the first is used}}. Prints {bytes, seconds} as
     counted by the peer, or {error} if the peer cannot be reached."""
     order = json.loads(text)
-    start, peer, seconds = ProbeSource(order), order["peer"], order["seconds"]
-    found = {"tcp": [{"port": port, "problem": port_error(start, peer, port)} for port in peer["tcp"][:1]]}
+    source, peer, seconds = ProbeSource(order), order["peer"], order["seconds"]
+    found = {"tcp": [{"port": port, "problem": port_error(source, peer, port)} for port in peer["tcp"][:1]]}
     port = first_open_port(found)
     if port is None:
         print(json.dumps({"error": found["tcp"][0]["problem"]["words"]}))
         return 0
     try:
-        print(json.dumps(send_for(start, peer, port, seconds)))
+        print(json.dumps(send_for(source, peer, port, seconds)))
     except (OSError, ValueError, TypeError, RecursionError) as error:
         print(json.dumps({"error": str(error)}))
     return 0
 
 
-def send_for(start: ProbeSource, peer: Json, port: int, seconds: float) -> Json:
+def send_for(source: ProbeSource, peer: Json, port: int, seconds: float) -> Json:
     """Send as many bytes as possible to `peer` over one TCP connection for `seconds`, and return {bytes, seconds} as
-    counted by the peer. `start` is the local end. `peer` has the `address` and `token` of the peer, `port` is a port of
-    its `check listen`. Raises OSError if the connection fails, and ValueError, TypeError or RecursionError if the
+    counted by the peer. `source` is the local end. `peer` has the `address` and `token` of the peer, `port` is a port
+    of its `check listen`. Raises OSError if the connection fails, and ValueError, TypeError or RecursionError if the
     answer of the peer is no JSON object."""
     data = memoryview(bytes(1 << 20))
-    with start.dial(peer["address"], port, f"{peer['token']} sink {seconds:g}\n".encode()) as line:
+    with source.dial(peer["address"], port, f"{peer['token']} sink {seconds:g}\n".encode()) as line:
         deadline = time.monotonic() + seconds
         while (left := deadline - time.monotonic()) > 0:
             line.settimeout(left)
@@ -222,5 +223,5 @@ def send_for(start: ProbeSource, peer: Json, port: int, seconds: float) -> Json:
             except TimeoutError:
                 break
         line.shutdown(socket.SHUT_WR)
-        line.settimeout(start.timeout_s)
+        line.settimeout(source.timeout_s)
         return dict(json.loads(line.makefile().readline()))

@@ -20,9 +20,9 @@ def request_stacks(pid: int, folder: Path, limit_s: float = ANSWER_S) -> tuple[s
     file to grow."""
     file = folder / str(pid)
     if not catches_signal(pid, SIGNAL):
-        return "", "it listens to none"
+        return "", "the process has no handler for it"
     if not has_file_open(pid, file):
-        return "", "it has nothing to write to"
+        return "", "the file for its stacks is not open"
     try:
         before = file.stat().st_size
         os.kill(pid, SIGNAL)

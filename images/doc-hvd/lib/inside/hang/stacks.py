@@ -141,7 +141,7 @@ def stack_of(process: Process, spy: str | None, folder: Path) -> Stack:
     if process.state in "ZX":
         return Stack("none", "it has ended\n")
     if not is_python(process.pid):
-        return Stack("none", "it is no Python\n")
+        return Stack("none", "it is not a Python process\n")
     reasons = []
     if spy:
         code, text = run_with_limit([spy, "dump", "--nonblocking", "--pid", str(process.pid)], PY_SPY_S)

@@ -15,21 +15,21 @@ MIN_BEAT_S, MAX_BEAT_S = 0.5, 5.0
 
 class Heartbeat:
     """Sends a heartbeat mark (a message to the supervisor) every `every_s` seconds over one of the two output streams
-    (`ways`). A mark goes between two lines of output. If both streams stay in the middle of a line for a whole
-    interval, the mark is sent there all the same, because a silent rank must still show that it lives. `who` says which
-    rank it is, `meter` measures its CPU time and memory."""
+    (each has one of the `relays`). A mark goes between two lines of output. If both streams stay in the middle of a
+    line for a whole interval, the mark is sent there all the same, because a silent rank must still show that it lives.
+    `who` says which rank it is, `meter` measures its CPU time and memory."""
 
     def __init__(
         self,
         who: RankWho,
         meter: UsageMeter,
-        ways: tuple[Relay, ...],
+        relays: tuple[Relay, ...],
         every_s: float,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._who = who
         self._meter = meter
-        self._ways = ways
+        self._relays = relays
         self._every_s = every_s
         self._clock = clock
         self._due = self._look_at = clock() + every_s
@@ -47,20 +47,20 @@ class Heartbeat:
         if now < self._due:
             return
         late = self._due + self._every_s
-        way = self._way(is_late=now >= late)
-        if way is None:
+        relay = self._free_relay(is_late=now >= late)
+        if relay is None:
             self._look_at = late if now < late else now + self._every_s
             return
-        way.insert(encode_mark(self._mark()))
+        relay.insert(encode_mark(self._mark()))
         self._due = self._look_at = now + self._every_s
 
-    def _way(self, is_late: bool) -> Relay | None:
-        free = [way for way in self._ways if not way.is_writing]
-        between = [way for way in free if way.is_between_lines]
+    def _free_relay(self, is_late: bool) -> Relay | None:
+        free = [relay for relay in self._relays if not relay.is_writing]
+        between = [relay for relay in free if relay.is_between_lines]
         return next(iter(between or (free if is_late else ())), None)
 
     def _mark(self) -> Mark:
-        written = sum(way.read_bytes for way in self._ways)
+        written = sum(relay.read_bytes for relay in self._relays)
         usage = self._meter.read()
         return beat_mark(self._who, usage.cpu_s, usage.work_s, usage.rss_kb, written)
 

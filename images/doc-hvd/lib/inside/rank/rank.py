@@ -145,7 +145,7 @@ class Rank:
         log.begin(self._number, self._job.host, env[variables.RESTART], self._report.start)
         rank_registry.make_stacks_folder(self._job.name, self._number, self._run)
         try:
-            return self._see_through(env, log)
+            return self._run_command(env, log)
         except (SecretError, StartError) as error:
             say_unbuffered(str(error))
             log.write(message_line(str(error)))
@@ -153,20 +153,20 @@ class Rank:
         finally:
             rank_registry.unregister_rank(self._job.name, self._number, self._pid, self._run)
 
-    def _see_through(self, env: Mapping[str, str], log: RankLog) -> int:
+    def _run_command(self, env: Mapping[str, str], log: RankLog) -> int:
         words = words_to_mask(read_secrets(self._job.name, self._job.secrets, self._run))
         memory = OomCounter(self._run)
         command = self._place.launcher.rank_command(self._job, self._place.identity)
         child = start(command, env, self._job.workdir, self._job.grace_s, subprocess.PIPE)
         try:
-            return self._with(child, words, memory, log)
+            return self._wait_and_report(child, words, memory, log)
         except BaseException:
             # Whatever failed here, the command must not go on without a wrapper.
             child.kill()
             end_children(0)
             raise
 
-    def _with(self, child: Child, words: Sequence[bytes], memory: OomCounter, log: RankLog) -> int:
+    def _wait_and_report(self, child: Child, words: Sequence[bytes], memory: OomCounter, log: RankLog) -> int:
         self._guard_link.send(str(child.pid).encode())
         self._pid = child.pid
         entry = rank_registry.RankEntry(self._number, child.pid, self._job.host, os.getpid())
@@ -176,7 +176,7 @@ class Rank:
         every_s = beat_interval_s(self._job.resilience.hang_after_s)
         meter = UsageMeter(child.pid, self._place.launcher.busy_threads)
         rank_wait = RankWait(self._wakeups, self._guard_link, (out, err), LinkWatch(os.environ))
-        rank_wait.keep(child, Heartbeat(self._report.who, meter, (err, out), every_s))
+        rank_wait.wait_for_end(child, Heartbeat(self._report.who, meter, (err, out), every_s))
         how = child.reap()
         for_memory = not rank_wait.has_sent_end and memory.ended(how)
         rank_wait.drain()

@@ -30,7 +30,7 @@ class Relay:
         self._keep = keep
         self._pending = b""
         self._has_ended = False
-        self._is_heard = True
+        self._is_muted = False
         # Whether the current line has a carriage return.
         self._is_overwritten = False
         # The last state of the line, if the relay added a carriage return to it.
@@ -52,7 +52,7 @@ class Relay:
         """Return the file descriptor and the event to poll for: writing if data is pending, else reading."""
         return (self._target, select.POLLOUT) if self._pending else (self._source, select.POLLIN)
 
-    def turn(self) -> None:
+    def read_or_write(self) -> None:
         """Read from the command once, or write to the launcher once if data is pending. This does not block if the
         event of `interest` has occurred before the call."""
         if self._pending:
@@ -63,9 +63,9 @@ class Relay:
         if data:
             self._take(self._masker.feed(data))
         else:
-            self.cut()
+            self.stop_reading()
 
-    def cut(self) -> None:
+    def stop_reading(self) -> None:
         """Treat the stream as ended: read no more, even if another process holds the pipe open. Data that was held
         back as a possible secret is still forwarded."""
         if not self._has_ended:
@@ -76,14 +76,14 @@ class Relay:
         """Queue a line of the rank wrapper itself, such as a mark (a message to the supervisor). `line` ends with a
         newline. It is neither masked nor written to the rank's log. If the command's last line is unfinished, end that
         line first. Do nothing if `mute` was called."""
-        if self._is_heard:
+        if not self._is_muted:
             self._pending += line if self.is_between_lines else b"\n" + line
             self.is_between_lines = True
 
     def mute(self) -> None:
         """Stop writing to the launcher, because it is gone. The output of the command is still read and written to the
         rank's log, so that the command does not block."""
-        self._is_heard, self._pending = False, b""
+        self._is_muted, self._pending = True, b""
 
     def _take(self, data: bytes) -> None:
         if not data:
@@ -92,7 +92,7 @@ class Relay:
         data = self._with_ended_state(data)
         if data:
             self.is_between_lines = data.endswith((b"\n", b"\r"))
-        if self._is_heard:
+        if not self._is_muted:
             self._pending += data
 
     def _with_ended_state(self, data: bytes) -> bytes:

@@ -38,7 +38,7 @@ class RankWait:
         self.launcher_is_gone = False
         self.has_sent_end = False
 
-    def keep(self, child: Child, beats: Heartbeat) -> None:
+    def wait_for_end(self, child: Child, beats: Heartbeat) -> None:
         """Wait until the command (`child`) has ended. Meanwhile forward its output, send heartbeats (`beats`), and ask
         the command to end after a signal or a lost connection."""
         while not child.has_ended():
@@ -66,7 +66,7 @@ class RankWait:
                 self._mute()
             for relay in self._relays:
                 if not came or relay.read_bytes > most[relay]:
-                    relay.cut()
+                    relay.stop_reading()
 
     def _end(self, child: Child, number: int) -> None:
         self.has_sent_end = True
@@ -90,15 +90,15 @@ class RankWait:
         events = poll.poll(look_ms if is_short else wait_ms)
         for fd, _event in events:
             if fd in waiting:
-                waiting[fd].turn()
+                waiting[fd].read_or_write()
         lost = {fd for fd, event in events if event & HUNG_UP} & self._links
         self._links -= lost
         if sys.stdout.fileno() in lost:
             self.launcher_is_gone = True
             self._mute()
-        return is_short or bool(events), bool(lost) or self._is_unheard()
+        return is_short or bool(events), bool(lost) or self._mute_if_link_is_dead()
 
-    def _is_unheard(self) -> bool:
+    def _mute_if_link_is_dead(self) -> bool:
         """Return whether the connection to the launcher was found dead in this call. If so, replace stdout and stderr
         by /dev/null: sshd may have stopped reading, and no later write may block."""
         self._link_watch.tick()

@@ -96,13 +96,13 @@ class ParallelCommands:
 
 
 def run_parallel(
-    loop: Loop, commands: Mapping[str, Sequence[str]], limit_s: float, obeyed: int = 0
+    loop: Loop, commands: Mapping[str, Sequence[str]], limit_s: float, handled_stop_requests: int = 0
 ) -> ParallelCommands:
     """Run commands at the same time until all have ended or `limit_s` is over. Kill those that still run, and return
     all with their outputs and exit codes. `commands` maps names, such as hosts, to commands. A new stop request also
-    ends the wait. `obeyed` is the number of earlier stop requests to this process, on which the caller has already
-    acted."""
+    ends the wait. `handled_stop_requests` is the number of earlier stop requests to this process, on which the caller
+    has already acted."""
     queued = ParallelCommands(loop, commands, limit_s)
-    loop.run_until(lambda: queued.is_done or loop.stop_requests > obeyed)
+    loop.run_until(lambda: queued.is_done or loop.stop_requests > handled_stop_requests)
     queued.cancel()
     return queued

@@ -61,7 +61,7 @@ class ElasticSpawner(Spawner):
         program is started on that host."""
         closing = {name for name, link in self._links.items() if link.was_asked}
         listed = [host for host in self._listed if host.name not in closing]
-        started, ended = self._hosts.change(listed, file_version(self._run.layout.discovered), now)
+        started, ended = self._hosts.update(listed, file_version(self._run.layout.discovered), now)
         for host in started:
             if not self._connect(host):
                 self._hosts.lose(host.name, now)
@@ -89,7 +89,7 @@ class ElasticSpawner(Spawner):
 
     def _closed(self, host: str) -> None:
         self._ready.discard(host)
-        self._hosts.close(host)
+        self._hosts.note_closed(host)
 
     def _end_old_ranks(self) -> None:
         """End the ranks that were started when more hosts took part than now. Otherwise these ranks would wait for the

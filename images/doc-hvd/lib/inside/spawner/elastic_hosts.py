@@ -42,7 +42,7 @@ class ElasticHosts:
         """The hosts whose program runs and is not being ended."""
         return self._running - self._ending
 
-    def change(self, listed: Sequence[JobHost], version: int, now: float) -> tuple[list[JobHost], list[str]]:
+    def update(self, listed: Sequence[JobHost], version: int, now: float) -> tuple[list[JobHost], list[str]]:
         """Return two lists: the hosts on which the program has to be started now, and the names of those on which it
         has to be ended. `listed` are the hosts that can take part. `version` is a number that changes whenever the list
         of hosts changes."""
@@ -81,7 +81,7 @@ class ElasticHosts:
             self._running.discard(late)
         self._end_if_all_have()
 
-    def close(self, host: str) -> None:
+    def note_closed(self, host: str) -> None:
         """Note that the connection to `host` is closed, because the program there was to be ended. If the programs on
         other hosts have succeeded meanwhile, this may end the job."""
         self._running.discard(host)
@@ -94,14 +94,14 @@ class ElasticHosts:
         the job has failed."""
         was_running, was_over = host in self._running, self.is_over
         self._failed.pop(host, None)
-        self.close(host)
+        self.note_closed(host)
         self._lost[host] = (now, self._version)
         if host == self._job.host and not was_over:
             self.code = 255
         return was_running
 
     def due(self) -> float | None:
-        """Return the time at which `change` has to be called at the latest: it then decides whether a failure, or a
+        """Return the time at which `update` has to be called at the latest: it then decides whether a failure, or a
         wait for hosts, ends the job. None if there is neither."""
         times = [when + LOSS_DELAY_S for _code, when in self._failed.values()]
         times += [self._short_since + self._timeout_s] if self._short_since is not None else []

@@ -37,7 +37,9 @@ class RankSocket:
     def end_ranks(self, most_nodes: int) -> None:
         """Send SIGTERM to the rank wrappers that were started when more than `most_nodes` hosts took part. With -1 all
         rank wrappers get it."""
-        wrappers = {channel.header.pid for channel in self._channels.values() if channel.is_over(most_nodes)}
+        wrappers = {
+            channel.header.pid for channel in self._channels.values() if channel.started_with_more_than(most_nodes)
+        }
         for pid in wrappers:
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGTERM)
@@ -75,7 +77,7 @@ class RankChannel:
         connection.setblocking(False)
         loop.watch(connection.fileno(), self._begin)
 
-    def is_over(self, most_nodes: int) -> bool:
+    def started_with_more_than(self, most_nodes: int) -> bool:
         """Return whether this channel is open and its rank was started when more than `most_nodes` hosts took part.
         Such a rank has to end."""
         return self.is_open and self.header.pid > 0 and self.header.nodes > most_nodes

@@ -46,7 +46,7 @@ class Schedule:
         """Whether no process runs, and no further process will start."""
         return not self._running and (self.must_end or not self._waiting or not self._free)
 
-    def take(self) -> list[tuple[int, Slot]]:
+    def assign_free_slots(self) -> list[tuple[int, Slot]]:
         """Return the numbers of the processes that are to be started now, each with its slot."""
         started = []
         while self._waiting and self._free and not self.must_end:

@@ -186,7 +186,7 @@ class FixedSpawner(Spawner):
         return self._schedule.code
 
     def _start_ready(self) -> None:
-        for key, slot in [] if self._is_stopped else self._schedule.take():
+        for key, slot in [] if self._is_stopped else self._schedule.assign_free_slots():
             self._start(slot.host, self._launcher.process(self._run, key, slot))
 
     def _hear(self, host: str, event: Message) -> None:

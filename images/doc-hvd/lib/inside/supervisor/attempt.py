@@ -73,16 +73,16 @@ class Outcome:
 
 class Attempt:
     """One run of the launcher. `may_go_on` is called if the run hangs, and returns whether the job may be restarted
-    then. `leads_nowhere` is called with the exit mark of each rank (the message that reports its end), and returns
+    then. `should_give_up` is called with the exit mark of each rank (the message that reports its end), and returns
     whether to end the run because of this exit."""
 
     def __init__(
-        self, context: AttemptContext, may_go_on: Callable[[], bool], leads_nowhere: Callable[[Mark], bool]
+        self, context: AttemptContext, may_go_on: Callable[[], bool], should_give_up: Callable[[Mark], bool]
     ) -> None:
         self._context = context
         self._may_go_on = may_go_on
-        self._leads_nowhere = leads_nowhere
-        self._pump: LauncherOutput | None = None
+        self._should_give_up = should_give_up
+        self._launcher_output: LauncherOutput | None = None
         self._failure_reader = context.launcher.failure_reader()
         self._was_hung = False
         self._was_given_up = False
@@ -95,7 +95,7 @@ class Attempt:
             is_excused=context.lacks_hosts,
         )
         collect = partial(bundle.start_collecting, loop, context.layout, job.name, job.host)
-        self._watch = HangWatch(loop, settings, context.record.rank_states.living, collect, self._hangs)
+        self._watch = HangWatch(loop, settings, context.record.rank_states.living, collect, self._on_hang)
 
     def run(self, run: LauncherRun) -> Outcome:
         """Run the launcher until it ends; return how it ended. If the launcher cannot be started, tell the user and
@@ -115,14 +115,14 @@ class Attempt:
             say(str(error))
             return Outcome(error.code, is_final=True)
         host_prefix = HostPrefix(context.job.hosts, context.record.rank_states.host_of)
-        self._pump = LauncherOutput(
-            context.loop, context.launcher, child, self._report, self._hear, host_prefix, self._on_line
+        self._launcher_output = LauncherOutput(
+            context.loop, context.launcher, child, self._report, self._on_rank_line, host_prefix, self._on_line
         )
         context.loop.add(self._watch)
-        code = self._pump.run()
-        context.record.output_lines += self._pump.lines
+        code = self._launcher_output.run()
+        context.record.output_lines += self._launcher_output.lines
         self._watch.close()
-        was_stopped = self._pump.was_stopped
+        was_stopped = self._launcher_output.was_stopped
         return Outcome(code, was_stopped, self._was_hung, self._was_given_up, self._is_killed)
 
     def _report(self, mark: Mark) -> None:
@@ -142,41 +142,41 @@ class Attempt:
             # The supervisor is ending the run: this mark only reports that, and is no cause.
             record.change()
             return
-        if mark.get("event") == RANK_EXIT and self._leads_nowhere(mark):
+        if mark.get("event") == RANK_EXIT and self._should_give_up(mark):
             self._watch.close()
-            self._was_given_up = self._pump is not None and self._pump.end()
+            self._was_given_up = self._launcher_output is not None and self._launcher_output.end()
         # Computed after the call above, which may have dropped the host of this rank: a failure on a dropped
         # host does not count as the cause.
         record.attempts[-1].first_failure = record.rank_states.first_failure()
         record.change()
 
-    def _hear(self, rank: int, line: str) -> None:
+    def _on_rank_line(self, rank: int, line: str) -> None:
         """Handle a line that a rank wrote. Pass it to the hang watch. Note if it shows that the rank raised an
         exception, or that the rank fails because of another rank. Apply the log rules to it."""
-        record, judge = self._context.record, self._context.rule_matcher
+        record, rule_matcher = self._context.record, self._context.rule_matcher
         now = time.monotonic()
         self._watch.idle_timer.note_line(rank, line, now)
         if self._context.launcher.is_consequence(line):
             record.rank_states.note_consequence(rank)
         elif TRACEBACK_START.match(line):
             record.rank_states.note_exception(rank, now)
-        if judge.match_line(rank, line, record.rank_states.host_of):
-            record.stopped_by = judge.stopped_by
+        if rule_matcher.match_line(rank, line, record.rank_states.host_of):
+            record.stopped_by = rule_matcher.stopped_by
             if self._context.job.resilience.elastic:
                 # A job that is not elastic keeps the host until its next restart.
-                record.dropped_by_rule = tuple(judge.dropped.values())
+                record.dropped_by_rule = tuple(rule_matcher.dropped.values())
             record.change()
 
     def _on_line(self, line: str) -> None:
         """Handle a line of the launcher's own output. If the launcher names a rank that failed, or a rank that failed
         because of another, note that. Ignore other lines."""
-        if (follower := self._failure_reader.consequence(line)) is not None:
-            self._context.record.rank_states.note_consequence(follower)
+        if (rank := self._failure_reader.consequence(line)) is not None:
+            self._context.record.rank_states.note_consequence(rank)
             self._note_first_failure()
         if found := self._failure_reader.read(line):
-            self._miss(*found)
+            self._note_failed_rank(*found)
 
-    def _miss(self, rank: int, code: int) -> None:
+    def _note_failed_rank(self, rank: int, code: int) -> None:
         """Note that the launcher named this rank as failed, with exit code `code`. Update the first failure in the
         record, unless the supervisor itself is ending the run."""
         self._context.record.rank_states.note_failed(rank, code)
@@ -188,7 +188,7 @@ class Attempt:
             record.attempts[-1].first_failure = record.rank_states.first_failure()
         record.change()
 
-    def _hangs(self, hang: Hang) -> None:
+    def _on_hang(self, hang: Hang) -> None:
         """React to a hang as the job's `--on-hang` says: wait, end the run of the launcher so that the job is
         restarted, or end the job. If no restart is left, the value `restart` ends the job too. Called after the stacks
         were collected."""
@@ -201,7 +201,7 @@ class Attempt:
             say("the job is left as it is (--on-hang wait)")
             return
         self._watch.close()
-        if self._pump and self._pump.end():
+        if self._launcher_output and self._launcher_output.end():
             self._was_hung, self._is_killed = True, then == "kill"
             say("ending the run" if then == "restart" else "ending the job")
 

@@ -22,11 +22,12 @@ FIRST_HOSTS_WAIT_S = 6.0
 
 class Discovery:
     """Keeps the list of hosts of an elastic job up to date. The event loop asks `due` when to wake up, and then calls
-    `tick`. `left` is called with the name of every host that leaves the list. `timeout_s` is
-    how long the launcher waits for missing slots. `is_short` says that the job has fewer slots than it needs to go
-    on."""
+    `tick`. `on_host_left` is called with the name of every host that leaves the list. `timeout_s` is how long the
+    launcher waits for missing slots. `is_short` says that the job has fewer slots than it needs to go on."""
 
-    def __init__(self, loop: Loop, layout: Layout, job: Job, left: Callable[[str], None], timeout_s: float) -> None:
+    def __init__(
+        self, loop: Loop, layout: Layout, job: Job, on_host_left: Callable[[str], None], timeout_s: float
+    ) -> None:
         self._loop = loop
         self._layout = layout
         self._job = job
@@ -39,7 +40,7 @@ class Discovery:
         self._written = ""
         self._is_troubled = False
         self._due = time.monotonic()
-        self._left = left
+        self._on_host_left = on_host_left
         self._timeout_s = timeout_s
         self._were_here: set[str] = set()
         # Whether the job has fewer slots than it needs to go on.
@@ -97,7 +98,7 @@ class Discovery:
             self._changed()
 
     def close(self) -> None:
-        """End the logins and leave the loop, because the job is over. `left` is not called for these hosts."""
+        """End the logins and leave the loop, because the job is over. `on_host_left` is not called for these hosts."""
         self._is_closed = True
         self._loop.remove(self)
         self._sessions.close()
@@ -110,8 +111,8 @@ class Discovery:
         return [name for name in self.names() if name not in inside and name not in self._dropped]
 
     def _changed(self) -> None:
-        """Write the list of hosts again after a host joined or left. Tell the user about it, and call `left` for each
-        host that left."""
+        """Write the list of hosts again after a host joined or left. Tell the user about it, and call `on_host_left`
+        for each host that left."""
         if self._is_closed:
             return
         job_hosts = self.job_hosts()
@@ -122,7 +123,7 @@ class Discovery:
         if text != self._written:
             self._write(text)
         for host in gone:
-            self._left(host)
+            self._on_host_left(host)
             if host not in self._dropped:
                 say(f"{host} left the job")
         for host in came if self._is_gathered else ():

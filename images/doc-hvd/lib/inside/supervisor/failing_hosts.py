@@ -46,10 +46,10 @@ class FailingHosts:
         elif is_own and (host == self._head or host not in self.dropped):
             self._counts[host] = self._counts.get(host, 0) + 1
             if self._counts[host] >= MAX_QUICK_FAILURES:
-                return self._strike(host, describe_exit(mark))
+                return self._drop_or_give_up(host, describe_exit(mark))
         return False
 
-    def _strike(self, host: str, how: str) -> bool:
+    def _drop_or_give_up(self, host: str, how: str) -> bool:
         """Drop a host on which ranks failed too often, and tell the user. Return False for such a host. The head is
         only added to `dropped`, because a job cannot run without it; return True for the head. `how` says how the last
         rank on the host ended."""

@@ -34,7 +34,7 @@ def wait_for_old_ranks(
     and on `hosts`. This is done before the launcher is started again. `job` is the job's name; `layout` says where
     hvdocker's programs are. Return those of `hosts` that respond, including hosts on which ranks still run. A stop
     request ends the wait; hosts that have not answered by then are left out."""
-    words = check_gone_words(layout, job, wait_s)
+    words = check_gone_command(layout, job, wait_s)
     commands = {host: layout.ssh(host, shlex.join(words)) for host in hosts}
     parallel = run_parallel(loop, {head: words, **commands}, wait_s + PROBE_S)
     # 255 is ssh's own failure. 1 means that a rank still runs there, so the worker does respond.
@@ -48,9 +48,9 @@ def hosts_with_leftover_ranks(loop: Loop, layout: Layout, job: str, hosts: Seque
     Ranks may outlive the launcher: it may end a rank on another host only by closing the connection, without waiting
     for the rank. The first stop request does not interrupt the wait here, because it may be the request that ended the
     job. The second stop request does."""
-    line = shlex.join(check_gone_words(layout, job, wait_s))
+    line = shlex.join(check_gone_command(layout, job, wait_s))
     commands = {host: layout.ssh(host, line) for host in hosts}
-    parallel = run_parallel(loop, commands, wait_s + PROBE_S, obeyed=1)
+    parallel = run_parallel(loop, commands, wait_s + PROBE_S, handled_stop_requests=1)
     return [host for host in hosts if parallel.codes.get(host) == 1]
 
 
@@ -65,7 +65,7 @@ def read_rank_end(
     rank, host = where
     record = paths.rank_record(job, rank, layout.run)
     words = [
-        check_gone_words(layout, job, wait_s),
+        check_gone_command(layout, job, wait_s),
         ["cat", str(record)],
         ["tail", "-c", str(MAX_LOG_TAIL_BYTES), str(record.with_suffix(".log"))],
     ]
@@ -80,7 +80,7 @@ def read_rank_end(
     return {**found, "said": text[length:]} if isinstance(found, dict) else {}
 
 
-def check_gone_words(layout: Layout, job: str, wait_s: float) -> list[str]:
+def check_gone_command(layout: Layout, job: str, wait_s: float) -> list[str]:
     """Return the command line of `check gone`. This check waits in a container until the job's ranks there have ended,
     for at most `wait_s`."""
     return [str(layout.bin / "check"), "gone", job, f"{wait_s:g}"]

@@ -20,11 +20,11 @@ DRAIN_S = 10.0
 
 
 class LauncherOutput:
-    """Reads and forwards the output of one run of the `launcher` (`child` is its process). Until the run
-    ends, the event loop asks `due` when to wake up, and then calls `tick`. `report` gets the marks (JSON messages from
-    rank wrappers), `hear` the lines of ranks, `on_line` the launcher's own lines. `host_prefix` adds the host to
-    the header of a rank's line. `was_stopped` says that a stop was requested. `lines`
-    counts the lines that were written to the container's log; it is complete when `run` returns."""
+    """Reads and forwards the output of one run of the `launcher` (`child` is its process). Until the run ends, the
+    event loop asks `due` when to wake up, and then calls `tick`. `report` gets the marks (JSON messages from rank
+    wrappers), `on_rank_line` the lines of ranks, `on_line` the launcher's own lines. `host_prefix` adds the host to the
+    header of a rank's line. `was_stopped` says that a stop was requested. `lines` counts the lines that were written to
+    the container's log; it is complete when `run` returns."""
 
     def __init__(
         self,
@@ -32,7 +32,7 @@ class LauncherOutput:
         launcher: Launcher,
         child: Child,
         report: Callable[[Mark], None],
-        hear: Callable[[int, str], None],
+        on_rank_line: Callable[[int, str], None],
         host_prefix: Callable[[bytes], bytes],
         on_line: Callable[[str], None] = lambda line: None,
     ) -> None:
@@ -47,7 +47,7 @@ class LauncherOutput:
         self._writers: dict[int, StateWriter] = {}
         for stream, out in ((child.process.stdout, 1), (child.process.stderr, 2)):
             if stream is not None:
-                lines = self._lines[stream.fileno()] = LineSplitter(hear, on_line)
+                lines = self._lines[stream.fileno()] = LineSplitter(on_rank_line, on_line)
                 writer = self._writers[stream.fileno()] = StateWriter(out)
                 self._filters[stream.fileno()] = MarkFilter(
                     partial(forward, writer, lines), report, launcher, host_prefix

@@ -10,12 +10,14 @@ MAX_LINE_BYTES = 1 << 15
 
 
 class LineSplitter:
-    """Splits one stream (stdout or stderr) of the launcher into lines. `hear` is called for each line of a rank, with
-    the rank and the text without its header. `on_line` is called with every other line. The part of a line beyond
-    MAX_LINE_BYTES is discarded."""
+    """Splits one stream (stdout or stderr) of the launcher into lines. `on_rank_line` is called for each line of a
+    rank, with the rank and the text without its header. `on_line` is called with every other line. The part of a line
+    beyond MAX_LINE_BYTES is discarded."""
 
-    def __init__(self, hear: Callable[[int, str], None], on_line: Callable[[str], None] = lambda line: None) -> None:
-        self._hear = hear
+    def __init__(
+        self, on_rank_line: Callable[[int, str], None], on_line: Callable[[str], None] = lambda line: None
+    ) -> None:
+        self._on_rank_line = on_rank_line
         self._on_line = on_line
         self._begun = b""
 
@@ -37,7 +39,7 @@ class LineSplitter:
         found = RANK_LINE.fullmatch(line)
         text = (found[5] if found else line)[:MAX_LINE_BYTES].decode("utf-8", "replace").rstrip("\r\n")
         if found:
-            self._hear(int(found[2]), text)
+            self._on_rank_line(int(found[2]), text)
         else:
             self._on_line(text)
 

@@ -42,7 +42,7 @@ class RuleMatcher:
         self._book = CompiledRules(rules)
         self._head = head
         self._drop = drop
-        self._spared: set[tuple[str, str | None]] = set()
+        self._said_not_dropped: set[tuple[str, str | None]] = set()
 
     def left_out(self, hosts: Collection[str]) -> tuple[MatchedLine, ...]:
         """Return the matches that dropped a host, for all dropped hosts that are not in `hosts`. They explain why these
@@ -69,7 +69,7 @@ class RuleMatcher:
     def _take_out(self, match: MatchedLine) -> None:
         host = match.host
         if host is None or host == self._head:
-            self._spare(match)
+            self._say_not_dropped(match)
         elif host not in self.dropped:
             self.dropped[host] = match
             self._say_dropped(host, match)
@@ -81,13 +81,13 @@ class RuleMatcher:
         say(f"{match}: {host} is dropped from the job")
         self._drop(host)
 
-    def _spare(self, match: MatchedLine) -> None:
+    def _say_not_dropped(self, match: MatchedLine) -> None:
         """Tell the user why a match does not drop a host: the host is the head, or is not known. The message is written
         once for each rule and host."""
         case = (match.rule.pattern, match.host)
-        if case in self._spared:
+        if case in self._said_not_dropped:
             return
-        self._spared.add(case)
+        self._said_not_dropped.add(case)
         why = "the head cannot be dropped" if match.host else "it cannot be told on which host that is"
         say(f"{match}: {why}, the job goes on")
 

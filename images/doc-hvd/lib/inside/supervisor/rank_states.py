@@ -32,12 +32,12 @@ class RankStates:
         self._starts = 0
         self._ranks: dict[RankKey, Mark] = {}
         self._exits: list[Mark] = []
-        self._followers: set[int] = set()
-        self._cries: dict[int, float] = {}
+        self._consequence_ranks: set[int] = set()
+        self._exception_times: dict[int, float] = {}
         self._living: dict[RankKey, None] = {}
         self._lost: dict[str, float] = {}
         self._dropped: set[str] = set()
-        self._missed: int | None = None
+        self._ssh_failed_rank: int | None = None
 
     def add(self, mark: Mark) -> None:
         """Update the state of a rank from `mark`, the message that reports the start or the end of the rank. A rank
@@ -70,7 +70,7 @@ class RankStates:
         self._lost.pop(host, None)
         if self._first_np is not None and self._starts > self._first_np and (self._exits or self._lost):
             self._exits.clear()
-            self._followers.clear()
+            self._consequence_ranks.clear()
             self._lost = dict.fromkeys(self._lost, LONG_AGO)
 
     def lose(self, host: str, now: float = 0.0) -> None:
@@ -120,12 +120,12 @@ class RankStates:
     def note_consequence(self, rank: int) -> None:
         """Note that this rank fails because another rank failed, as its own output or the output of the launcher shows.
         Such a rank counts as the first failure only if no other rank failed by itself."""
-        self._followers.add(rank)
+        self._consequence_ranks.add(rank)
 
     def note_exception(self, rank: int, now: float) -> None:
         """Note that the output of this rank showed an exception (of any kind) at time `now` (`time.monotonic`).
         `suspected_cause` and `ended_after_exception` need this time."""
-        self._cries[rank] = now
+        self._exception_times[rank] = now
 
     def suspected_cause(self, now: float) -> RankKey | None:
         """Return number and host of the rank that probably caused the failure but never reported its end; None if there
@@ -136,10 +136,10 @@ class RankStates:
         This happens if the other ranks end sooner and the launcher then closes the connection of the rank that raised
         the exception."""
         first = self.first_failure()
-        if first is None or first["rank"] not in self._followers:
+        if first is None or first["rank"] not in self._consequence_ranks:
             return None
-        crying = self._raised_by_itself(now)
-        return next((key for key in self._living if key[0] in crying), None)
+        raised = self._raised_by_itself(now)
+        return next((key for key in self._living if key[0] in raised), None)
 
     def ended_after_exception(self, now: float) -> Mark | None:
         """Return the exit mark of the rank that probably caused the failure, although it ended because it was asked to;
@@ -151,12 +151,12 @@ class RankStates:
         first = self.first_failure()
         if first is None or not self.is_consequence(first):
             return None
-        crying = self._raised_by_itself(now)
-        return next((mark for mark in self._exits if mark.get("asked") and mark["rank"] in crying), None)
+        raised = self._raised_by_itself(now)
+        return next((mark for mark in self._exits if mark.get("asked") and mark["rank"] in raised), None)
 
     def _raised_by_itself(self, now: float) -> set[int]:
-        recent = {rank for rank, when in self._cries.items() if now - when < EXCEPTION_TO_EXIT_S}
-        return recent - self._followers
+        recent = {rank for rank, when in self._exception_times.items() if now - when < EXCEPTION_TO_EXIT_S}
+        return recent - self._consequence_ranks
 
     def is_of_this_start(self, end: Mark) -> bool:
         """Return whether `end`, the record of a rank's end, belongs to the process that was started last under this
@@ -173,7 +173,7 @@ class RankStates:
         if host is None:
             return
         if code == SSH_FAILED:
-            self._missed = rank
+            self._ssh_failed_rank = rank
         else:
             number = code - 128 if code > 128 else None
             self.add({"event": RANK_EXIT, "rank": rank, "host": host, "code": code, "signal": number})
@@ -182,9 +182,9 @@ class RankStates:
         """Return the host of the rank that the launcher named as failed with ssh's own exit code 255. Return None if
         there is no such rank, if this rank has reported its end, or if another rank failed by itself."""
         first = self.first_failure()
-        if self._missed is None or (first is not None and not self.is_consequence(first)):
+        if self._ssh_failed_rank is None or (first is not None and not self.is_consequence(first)):
             return None
-        return next((host for rank, host in self._living if rank == self._missed), None)
+        return next((host for rank, host in self._living if rank == self._ssh_failed_rank), None)
 
     def first_failure(self) -> Mark | None:
         """Return the exit mark (the message that reports the end) of the rank that failed first; None if no rank
@@ -206,4 +206,4 @@ class RankStates:
         that reports the exit. It is a consequence if the rank failed because another rank failed, if the rank was asked
         to end, or if its host was dropped and the job goes on without that host."""
         is_asked = bool(mark.get("asked")) or mark.get("signal") == signal.SIGTERM
-        return is_asked or mark["rank"] in self._followers or mark.get("host") in self._dropped
+        return is_asked or mark["rank"] in self._consequence_ranks or mark.get("host") in self._dropped

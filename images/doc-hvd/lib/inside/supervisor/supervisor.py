@@ -77,7 +77,7 @@ class Supervisor:
         self._failing_hosts = FailingHosts(job.host, self._drop)
         timeout_s = launcher.elastic_timeout_s(job)
         is_elastic = job.resilience.elastic is not None
-        self._discovery = Discovery(self._loop, layout, job, self._left, timeout_s) if is_elastic else None
+        self._discovery = Discovery(self._loop, layout, job, self._on_host_left, timeout_s) if is_elastic else None
         self._context = AttemptContext(
             job, layout, launcher, self._loop, self._record, self._rule_matcher, self._lacks_hosts
         )
@@ -106,7 +106,7 @@ class Supervisor:
         while not self._loop.stop_requests:
             outcome = self._run_on(job_hosts)
             attempt = self._record.attempts[-1]
-            self._settle(attempt, outcome)
+            self._complete_record(attempt, outcome)
             if outcome.state != "failed" or outcome.is_final or not self._may_restart():
                 return outcome.state
             job_hosts = self._next_hosts()
@@ -136,7 +136,7 @@ class Supervisor:
         # torchrun may start ranks again (`--max-restarts`) also if the job is not elastic.
         return RankStates(hosts_by_rank(run.hosts), self._launcher.rank_count(run))
 
-    def _settle(self, attempt: AttemptRecord, outcome: Outcome) -> None:
+    def _complete_record(self, attempt: AttemptRecord, outcome: Outcome) -> None:
         """Complete the record of a run of the launcher that has ended (`attempt`), from its `outcome`: how it ended,
         the first failure, and the lost hosts. If a rank failed because another host is gone, that rank stays the first
         failure in the record, but the message to the user names the lost host."""
@@ -145,7 +145,7 @@ class Supervisor:
         self._record.write()
         if outcome.state == "failed" and not (outcome.was_hung or outcome.was_given_up):
             self._find_unreported_failure(attempt)
-        attempt.lost_hosts = self._lost(attempt, outcome)
+        attempt.lost_hosts = self._find_lost_hosts(attempt, outcome)
         for host in attempt.lost_hosts if outcome.state == "failed" else ():
             say(lost_sentence(host, self._record.rank_states.ranks_on(host)))
         self._record.write()
@@ -176,16 +176,16 @@ class Supervisor:
             # The rank was asked to end while its framework shut down: report its exception, not the signal.
             attempt.first_failure = {**end, **UNCAUGHT_EXCEPTION} if end.get("asked") else end
 
-    def _lost(self, attempt: AttemptRecord, outcome: Outcome) -> list[str]:
+    def _find_lost_hosts(self, attempt: AttemptRecord, outcome: Outcome) -> list[str]:
         """Return the hosts that were lost during a run of the launcher. `attempt` is its record, `outcome` how it
         ended. After a failure the hosts are asked whether they respond, before the record is final: a lost host is the
         cause of the failure, whatever ranks on other hosts report. After a run that did not fail, only the logins of an
         elastic job are consulted."""
         others = [host for host in attempt.hosts if host != self._job.host]
         if outcome.state != "failed" or not others:
-            return self._away(others)
+            return self._known_lost_hosts(others)
         there = responding_hosts(self._loop, self._layout, others)
-        there |= self._survived(attempt)
+        there |= self._hosts_lost_long_ago(attempt)
         if (first := attempt.first_failure) and not self._record.rank_states.is_consequence(first):
             # A rank on this host reported its own failure. That explains more than a host that responds
             # slowly, or is gone now.
@@ -195,7 +195,7 @@ class Supervisor:
             there -= {self._record.rank_states.vanished_host()}
         return [host for host in others if host not in there]
 
-    def _survived(self, attempt: AttemptRecord) -> set[str]:
+    def _hosts_lost_long_ago(self, attempt: AttemptRecord) -> set[str]:
         """Return the hosts that an elastic job lost so long before its failure that their loss is not the cause: the
         job had gone on without them. `attempt` is the record of the run of the launcher that failed. Such a run may
         last for hours, so it may have lost hosts much earlier. Empty for a job that is not elastic."""
@@ -206,7 +206,7 @@ class Supervisor:
         timeout_s = self._launcher.elastic_timeout_s(self._job)
         return rank_states.lost_before(time.monotonic() - loss_is_cause_within_s(timeout_s, is_own))
 
-    def _away(self, hosts: Sequence[str]) -> list[str]:
+    def _known_lost_hosts(self, hosts: Sequence[str]) -> list[str]:
         """Return those of `hosts` that are known to be gone, without asking them. Only an elastic job knows this, from
         its logins. For other jobs the result is empty."""
         if self._discovery is None:
@@ -236,8 +236,8 @@ class Supervisor:
             for host in attempt.lost_hosts:
                 used.pop(host, None)
         others = [host for host in used if host != self._job.host]
-        away = self._away(others)
-        return [host for host in others if host not in away]
+        lost = self._known_lost_hosts(others)
+        return [host for host in others if host not in lost]
 
     def _may_restart(self) -> bool:
         stopped = self._rule_matcher.stopped_by is not None
@@ -273,9 +273,9 @@ class Supervisor:
         because only the launcher of an elastic job restarts ranks by itself."""
         if self._discovery is None or self._loop.stop_requests:
             return False
-        is_nowhere = self._failing_hosts.note_exit(end, self._record.rank_states.is_root_failure(end))
+        gives_up = self._failing_hosts.note_exit(end, self._record.rank_states.is_root_failure(end))
         self._record.failing_hosts = tuple(self._failing_hosts.dropped.values())
-        return is_nowhere
+        return gives_up
 
     def _lacks_hosts(self) -> bool:
         return self._discovery is not None and self._discovery.is_short
@@ -290,7 +290,7 @@ class Supervisor:
             self._record.rank_states.drop(host)
             self._discovery.drop(host)
 
-    def _left(self, host: str) -> None:
+    def _on_host_left(self, host: str) -> None:
         self._record.rank_states.lose(host, time.monotonic())
         self._failing_hosts.reset(host)
 
