@@ -25,7 +25,8 @@ MOST_CPUS = 1_000_000
 
 
 def is_safe_text(text: str) -> bool:
-    """Return whether text may be written into a file or a command: not too long, no invisible characters.
+    """Return whether the text may be written into a file or a command: it is not too long and has no invisible
+    characters.
 
     Values of environment variables are not checked with this."""
     return len(text) <= MOST_TEXT and not has_invisible_characters(text)
@@ -49,8 +50,8 @@ class Field:
 
     `default` describes in words what applies without the key. `example` is YAML. `pattern` is a regular expression for
     kind TEXT. `should` is the problem to report if text does not match the pattern (`should be …`). `low` and `high`
-    bound the kind WHOLE inclusively and the kind NUMBER exclusively; `high` None means no bound. `fields` are the keys
-    inside a GROUP or a list entry."""
+    are the bounds of a number: included for the kind WHOLE (integers), excluded for the kind NUMBER. If `high` is None,
+    there is no upper bound. `fields` are the keys inside a GROUP or a list entry."""
 
     name: str
     kind: FieldKind
@@ -65,7 +66,7 @@ class Field:
     is_required: bool = False
 
     def matches(self, text: str) -> bool:
-        """Return whether the text is safe (`is_safe_text`) and as a whole matches the pattern."""
+        """Return whether the text is safe (`is_safe_text`) and the whole text matches the pattern."""
         return is_safe_text(text) and re.fullmatch(self.pattern, text) is not None
 
     @property

@@ -1,4 +1,4 @@
-"""Parse the text of an inventory into an Inventory, or report all problems at once with their lines. Pure."""
+"""Parses the text of an inventory into an Inventory, or reports all problems at once with their lines. Pure."""
 
 from __future__ import annotations
 
@@ -44,8 +44,10 @@ def parse(text: str, source: str, default_cluster: str) -> Inventory:
 
 
 def without_lines(error: InventoryError, source: str) -> InventoryError:
-    """Return the problems of hosts that the user gave in another way than an inventory, such as `--hosts`: without
-    places and lines of an inventory that the user never saw. `source` names where the hosts came from."""
+    """Return the error with problems that name no place or line of an inventory.
+
+    It is for hosts that the user gave in another way, such as `--hosts`: they were parsed as an inventory that the user
+    never saw. `source` names where the hosts came from."""
     return InventoryError(
         source, [re.sub(r"^hosts/\d+(/\w+)* \(line \d+\): ", "a host ", one) for one in error.problems]
     )
@@ -280,8 +282,9 @@ def _address_problem(text: str) -> str | None:
 
 
 def _without_brackets(host: str) -> tuple[str, int | None]:
-    """Split an address in brackets such as [::1]:2222 into host and port. Return a host without brackets
-    unchanged, with None as its port."""
+    """Split an address in brackets such as [::1]:2222 into host and port.
+
+    Return a host without brackets unchanged, with None as its port."""
     found = _BRACKETS.fullmatch(host)
     if not found:
         return host, None

@@ -1,4 +1,4 @@
-"""Reads Ansible's inventories, in INI and in YAML. Pure."""
+"""Reads Ansible's inventories, in the INI format and in the YAML format. Pure."""
 
 from __future__ import annotations
 
@@ -20,13 +20,16 @@ _GROUP_KEYS = {"hosts", "children", "vars"}
 
 @dataclass
 class _Hosts:
-    """The hosts of an Ansible inventory with their variables, in the order of the file. A host may be in several
-    groups."""
+    """The hosts of an Ansible inventory, in the order of the file.
+
+    `found` maps the name of each host to its variables. A host is there once, even if it is in several groups."""
 
     found: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def add(self, name: str, variables: Variables) -> list[str]:
-        """Add a host, or a range of hosts, and return their names. At most _MOST_HOSTS are kept."""
+        """Add a host, or all hosts of a range such as `gpu[01:03]`, and return their names.
+
+        `variables` are added to those that a host already has. At most _MOST_HOSTS hosts are kept in all."""
         names = _expanded(name, _MOST_HOSTS - len(self.found))
         for one in names:
             self.found.setdefault(one, {}).update(variables)
@@ -35,14 +38,16 @@ class _Hosts:
 
 @dataclass
 class _Groups:
-    """The groups of an inventory in INI, by name: their hosts, the groups in them, and their variables."""
+    """The groups of an Ansible inventory in the INI format.
+
+    The three mappings have, by name of a group, its hosts, the names of the groups in it, and its variables."""
 
     hosts: dict[str, list[str]] = field(default_factory=dict)
     children: dict[str, list[str]] = field(default_factory=dict)
     variables: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def members(self, group: str) -> list[str]:
-        """Return the hosts of a group and of the groups in it."""
+        """Return the hosts of a group and of all groups in it, at any depth."""
         reached = [group]
         for one in reached:
             reached += [child for child in self.children.get(one, ()) if child not in reached]
@@ -50,14 +55,18 @@ class _Groups:
 
 
 def ansible_entries(text: str, lines: list[str]) -> tuple[str, ...]:
-    """Return the hosts of an Ansible inventory as entries of `hosts:`, none if the file is something else. `lines` are
-    those of `text` without comments."""
+    """Return the hosts of an Ansible inventory as entries of `hosts:` in YAML.
+
+    `text` is the file, and `lines` are its lines without comments. The result is empty if the file is no Ansible
+    inventory."""
     hosts = _ansible_ini(lines) or _ansible_yaml(text)
     return tuple(_ansible_entry(name, variables) for name, variables in hosts.items())
 
 
 def _ansible_ini(lines: list[str]) -> dict[str, dict[str, str]]:
-    """Return the hosts of an inventory in Ansible's INI format, none if it is something else."""
+    """Return the hosts of an Ansible inventory in the INI format, each with its variables.
+
+    `lines` are the lines of the file without comments. The result is empty if the file has another format."""
     if not any(_SECTION.fullmatch(line) or "ansible_" in line for line in lines):
         return {}
     hosts, groups = _Hosts(), _Groups()
@@ -91,7 +100,9 @@ def _words(line: str) -> list[str]:
 
 
 def _ansible_yaml(text: str) -> dict[str, dict[str, str]]:
-    """Return the hosts of an inventory in Ansible's YAML format, none if it is something else."""
+    """Return the hosts of an Ansible inventory in the YAML format, each with its variables.
+
+    The result is empty if `text` has another format."""
     try:
         value = read_yaml(text, "").value
     except InventoryError:
@@ -111,7 +122,9 @@ def _is_ansible_group(group: dict[str, object]) -> bool:
 
 
 def _group_hosts(group: object, inherited: Variables) -> Iterator[tuple[str, Variables]]:
-    """Yield each host of a group and of the groups in it, with its variables."""
+    """Yield the name and the variables of each host of a YAML group, and of the groups in it.
+
+    `inherited` are the variables of the groups around it. The variables of the host itself have precedence."""
     if not isinstance(group, dict):
         return
     variables = {**inherited, **_texts(group.get("vars"))}
@@ -130,7 +143,9 @@ def _texts(value: object) -> dict[str, str]:
 
 
 def _expanded(name: str, most: int) -> list[str]:
-    """Return the hosts of a range such as `gpu[01:03]`: gpu01, gpu02, gpu03. At most `most` are returned."""
+    """Return the host names that an Ansible range stands for: `gpu[01:03]` gives gpu01, gpu02, gpu03.
+
+    A name without a range is returned alone. At most `most` names are returned."""
     found = _HOST_RANGE.search(name)
     if not found:
         return [name][:most]

@@ -12,7 +12,10 @@ Variables = Mapping[str, str]
 
 
 def host_entry(values: Variables, ssh: Variables = MappingProxyType({})) -> str:
-    """Return an entry of `hosts:`: the host itself if nothing else is known of it, else a mapping."""
+    """Return a host as an entry of `hosts:`, in YAML.
+
+    `values` has `host` and may have other keys of the entry, `ssh` the keys of its `ssh:`. If only `host` is known, the
+    entry is the host itself, such as `gpu-a`. Otherwise it is a mapping, such as `{host: gpu-b, slots: 4}`."""
     if not ssh and list(values) == ["host"]:
         return yaml_scalar(values["host"])
     parts = [f"{key}: {_scalar(value)}" for key, value in values.items()]

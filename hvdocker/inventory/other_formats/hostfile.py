@@ -13,7 +13,10 @@ _SLOTS = re.compile(r"(?<![_-])slots\s*=\s*([0-9]+)")
 
 
 def hostfile_entries(lines: list[str]) -> tuple[str, ...]:
-    """Return the entries of a hostfile, none if a line is something else. Slots of a repeated host add up."""
+    """Return the hosts of a hostfile as entries of `hosts:` in YAML.
+
+    `lines` are its lines without comments. The result is empty if a line does not fit this format. If a host is in
+    several lines, its slots are added up."""
     slots: dict[str, int] = {}
     for line in lines:
         found = _HOSTFILE_LINE.fullmatch(line)

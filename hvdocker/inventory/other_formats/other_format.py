@@ -1,4 +1,4 @@
-"""Recognises the file of another tool. Pure."""
+"""Recognises a list of hosts in the format of another tool. Pure."""
 
 from __future__ import annotations
 
@@ -11,14 +11,16 @@ from hvdocker.inventory.other_formats.hostfile import hostfile_entries
 
 @dataclass(frozen=True)
 class OtherFormat:
-    """A file of another tool: the name of its format, and its hosts as entries of `hosts:` in YAML."""
+    """What was read from a file of another tool.
+
+    `name` names the format, such as `a hostfile`. `entries` are its hosts as entries of `hosts:` in YAML."""
 
     name: str
     entries: tuple[str, ...]
 
 
 def other_format(text: str) -> OtherFormat | None:
-    """Return the hosts in `text` if it is a file of another tool, else None."""
+    """Return the format and the hosts of `text`, if it is a hostfile or an Ansible inventory. Otherwise return None."""
     lines = [line for line in map(_without_comment, text.splitlines()) if line]
     if entries := hostfile_entries(lines):
         return OtherFormat("a hostfile", entries)
