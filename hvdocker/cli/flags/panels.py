@@ -1,4 +1,4 @@
-"""Headings under which the help of a verb lists its options. A flag without a heading stands under `Options`."""
+"""The headings under which the help of a verb lists its options. A flag without a heading is listed under `Options`."""
 
 # Of verbs whose options have no heading for what runs.
 ARGUMENTS = "Arguments"

@@ -1,4 +1,4 @@
-"""Show the state of a cluster as tables: hosts, then jobs."""
+"""Shows the state of a cluster as tables: hosts, then jobs."""
 
 from __future__ import annotations
 
