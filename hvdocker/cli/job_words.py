@@ -82,7 +82,7 @@ class JobLine:
 
     def _replaced(self, flag: str, *better: str) -> str:
         if flag not in self.typed:
-            # It was typed together with a known one, as in `-qn`.
+            # The flag was typed together with a known flag, as in `-qn`.
             return self._line(self.typed)
         at = self.typed.index(flag)
         return self._line([*self.typed[:at], *better, *self.typed[at + 1 :]])

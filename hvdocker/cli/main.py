@@ -15,7 +15,7 @@ from hvdocker.cli.usage_errors import ParserError, as_usage_problem
 from hvdocker.cli.verb_setup import Invocation
 from hvdocker.errors import ExitCode, HvdockerError, UsageProblem
 
-# The disk, the quota or the device behind a file or behind the standard output takes no more.
+# Errors of a write: the disk or the quota is full, the file is too large, or the device fails.
 _WRITE_ERRNOS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 # Words in the place of a verb that mean a flag of the root command.
 _FLAG_SYNONYMS = {"version": "--version"}

@@ -52,7 +52,7 @@ def _name_user() -> None:
     try:
         Path.home()
     except RuntimeError:
-        # As an engine sets it for a container with such a user.
+        # An engine sets the same value in a container whose user is not in passwd.
         os.environ["HOME"] = "/"
 
 

@@ -39,7 +39,7 @@ _VERBS = {
     "push": "image push",
     "images": "image ls",
 }
-# A flag of another tool, or one that has another name here.
+# Flags of other tools, and flags that have another name here.
 _RANKS = ("-n", "-p", "--nproc", "--n", "--num-proc", "--num-processes", "--nprocs", "--ranks", "--gpus", "--slots")
 FLAGS = dict.fromkeys(_RANKS, "-np") | {
     "--hosts": "--place",

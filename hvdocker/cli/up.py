@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from hvdocker.inventory.locate import Located
 
 
-# In the order in which they are needed after connecting.
+# Modules to import while the hosts answer, in the order in which they are needed after connecting.
 _PRELOADS = (
     "hvdocker.cluster.look_and_plan",
     "hvdocker.cluster.find_unreachable",

@@ -56,7 +56,7 @@ _ARGUMENTS = "[-- ARGUMENTS]"
 # that was typed without `--`. They refuse other flags themselves.
 _PASSES_FLAGS = {"allow_extra_args": True, "ignore_unknown_options": True}
 
-# In the order of `hvdocker -h`.
+# The verbs in the order of `hvdocker -h`.
 VERBS = {
     "demo": Verb(
         "demo:demo",
@@ -159,7 +159,7 @@ VERBS = {
         "for your shell",
     ),
 }
-# Not in the groups: it is named at the end of the page.
+# `help` is not under a heading: the end of the page of `hvdocker -h` names it.
 _HELP = Verb("help:show_help", "Show the help of a verb with all its options, or of a topic.", "", "")
 
 

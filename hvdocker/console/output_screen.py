@@ -17,7 +17,7 @@ from rich.text import Text
 
 # The shortest time between two writes. The terminal is redrawn this often.
 INTERVAL_S = 0.1
-# Without a terminal a state that stands still this long becomes a line.
+# Without a terminal, a state that has not changed for this long is written as a line.
 STILL_S = 10.0
 MAX_ROWS = 12
 

@@ -92,7 +92,7 @@ def _wait_or_kill(process: subprocess.Popen[bytes]) -> None:
     try:
         process.wait(_GRACE_S)
     except BaseException as reason:
-        # A second Ctrl-C ends the wait too.
+        # A second Ctrl-C also ends the wait.
         process.kill()
         process.wait()
         if not isinstance(reason, subprocess.TimeoutExpired):

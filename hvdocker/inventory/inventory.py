@@ -83,11 +83,11 @@ class Inventory:
     """All settings of a cluster. None means that the key is not set; fields.py describes each key and its default.
 
     `has_named_image` is False if neither the inventory nor a flag names an image; hvdocker then chooses one of its own
-    images. `forced_image` is the image that `--image` names, now or in an earlier `up`. It is empty if there is none.
-    Otherwise `image` is the same, and other images in the labels of workers are ignored. `launcher` is the name of the
-    launcher of jobs, None if the image decides. A GPU counts as used if processes that hvdocker did not start use
-    `gpu_busy_bytes` or more of its memory, or an unknown amount. `rules` say which lines of a job's output remove a
-    host from the job, or prevent a restart of the job."""
+    images. `forced_image` is the image that `up --image` names (this `up` or an earlier one), or that `image push`
+    pushes. It is empty if there is none. Otherwise `image` is the same, and other images in the labels of workers are
+    ignored. `launcher` is the name of the launcher of jobs, None if the image decides. A GPU counts as used if
+    processes that hvdocker did not start use `gpu_busy_bytes` or more of its memory, or an unknown amount. `rules` say
+    which lines of a job's output remove a host from the job, or prevent a restart of the job."""
 
     cluster: str
     hosts: tuple[Host, ...]

@@ -118,7 +118,7 @@ class HeldLocks:
         self._options = options
         # True if another client held some of the locks first: the hosts may have changed since they were observed.
         self.has_waited = False
-        # (machine-id, address) as each host reported them: sorts hosts equally for every client.
+        # (machine-id, address) by host, as each host reported them. All clients sort hosts by these.
         self.sort_keys: dict[str, tuple[str, str]] = {}
         self._hosts_without_lock: set[str] = set()
         self._taken: set[str] = set()
@@ -239,8 +239,8 @@ class HeldLocks:
         """Renew the held locks every `beat_s` seconds until they are released.
 
         Each beat runs in its own background thread, so a host that hangs delays only its own lock."""
-        # The controller renews the locks. A process on the host that renews them while the connection is open
-        # would not do: a laptop that sleeps may leave its connection open for hours.
+        # The controller renews the locks. A process on the host could renew them as long as the
+        # connection is open, but the connection of a laptop that sleeps may stay open for hours.
         while not self._is_over.wait(beat_s):
             for name in list(self._taken - self._beating):
                 self._beating.add(name)

@@ -77,8 +77,8 @@ def worker_files(
     ]
 
 
-# The image's /etc/passwd. A job's master needs it, and gets it with the SSH files: each archive that the engine packs
-# takes it a moment.
+# The image's /etc/passwd, which a job's master needs. It is copied in one archive with the SSH files, because every
+# archive that the engine packs takes time.
 PASSWD_COPY = "ssh/passwd"
-# The files that a master gets from the worker of its head.
+# The files that a master gets from the worker on its own host (the head).
 MASTER_SSH_FILES = ("ssh/config", "ssh/known_hosts", "ssh/id_ed25519")

@@ -1,4 +1,4 @@
-"""Finds Docker engines on whose containers training fails: rootless engines, engines that map users, Docker from snap.
+"""Finds kinds of Docker engines on which training fails: rootless engines, engines that map users, Docker from snap.
 Pure.
 
 `up` refuses them before it ships an image, and `doctor` reports them with the same words."""

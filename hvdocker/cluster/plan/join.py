@@ -55,8 +55,8 @@ def plan_joins(
     """Decide which of the `fresh` hosts join a running job. `fresh` are the hosts that get a new worker.
 
     A fresh host joins the oldest elastic job that has room and fits the host. Hosts that a running job started with are
-    left out, because they come back to that job. `placed` has the plans of all hosts. `image` is the image of new
-    workers: a job with another image cannot be joined."""
+    left out, because they can only come back to that job. `placed` has the plans of all hosts. `image` is the image of
+    new workers: a job with another image cannot be joined."""
     jobs = [job for job in reversed(state.running_jobs()) if job.elastic]
     busy = {host for job in state.running_jobs() for host in job.placement.hosts}
     room = {job.job: _ranks_left(state, job, placed, fresh) for job in jobs}

@@ -37,7 +37,7 @@ def refuse_renamed_hosts(inventory: Inventory, state: ClusterState, flag: str) -
     if inventory.is_local:
         return
     for name, host in state.hosts.items():
-        # A cluster of an earlier version has one folder for all names of a host.
+        # A cluster of an earlier version of hvdocker has one folder, whatever the name of the host.
         if host.cluster_dir == names.cluster_dir(host.home, inventory.cluster):
             continue
         workers = (c for c in host.containers if c.role == names.ROLE_WORKER and c.host)

@@ -75,7 +75,7 @@ def _all_findings(report: DoctorReport) -> Iterator[tuple[str, Finding]]:
     away = {host.host for host in report.hosts if any(finding.is_unreachable for finding in host.findings)}
     for pair in report.pairs:
         if {pair.start, pair.end} & away:
-            # That the host is away was said before, with its cause.
+            # The findings about the host itself already say that it is unreachable, and why.
             continue
         yield from ((f"{pair.start} → {pair.end}", finding) for finding in pair.findings)
     yield from (("all hosts", finding) for finding in report.across)

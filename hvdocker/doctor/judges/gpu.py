@@ -16,7 +16,7 @@ from hvdocker.observe.gpu_query import HUNG_ERROR
 
 # Ubuntu's packages have a number in their names, and ubuntu-drivers chooses one; Debian has one package.
 DRIVER = "{ sudo ubuntu-drivers install || sudo apt-get install nvidia-driver; }"
-# No distribution has it: the package comes from a repository of NVIDIA.
+# No distribution has the container toolkit: the package comes from a repository of NVIDIA.
 TOOLKIT = (
     "add NVIDIA's package repository if it is missing (docs.nvidia.com/datacenter/cloud-native), then: "
     "sudo apt-get install nvidia-container-toolkit && "

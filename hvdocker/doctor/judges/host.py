@@ -22,7 +22,7 @@ from hvdocker.inventory.inventory import Host, Inventory
 from hvdocker.placement.host_plan import HostPlan
 from hvdocker.placement.scope_label import up_command
 
-# The layers and, while it is loaded, the archive of the largest layer: at most the whole image again.
+# Disk space for the layers, and for the archive of the layer that is being loaded: at most twice the image.
 LOADING_FACTOR = 2.05
 
 

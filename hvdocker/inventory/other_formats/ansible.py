@@ -85,7 +85,7 @@ def _ansible_ini(lines: list[str]) -> dict[str, dict[str, str]]:
                 return {}
             variables = dict(word.split("=", 1) for word in words if "=" in word)
             groups.hosts.setdefault(group, []).extend(hosts.add(name, variables))
-    # The variables of a small group come before those of a group around it.
+    # The variables of a small group have precedence over those of a group around it.
     for group in sorted(groups.variables, key=lambda group: (group == "all", len(groups.members(group)))):
         for host in hosts.found if group == "all" else groups.members(group):
             hosts.found[host] = {**groups.variables[group], **hosts.found[host]}
