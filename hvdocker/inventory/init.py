@@ -1,4 +1,4 @@
-"""The verb init: write a first inventory, with hosts from ~/.ssh/config. Contacts no host."""
+"""The verb init: writes a first inventory, with hosts from ~/.ssh/config. Contacts no host."""
 
 from __future__ import annotations
 

@@ -85,8 +85,8 @@ printf '%s\n' "$said" | { count=0
 def count_gpus() -> Command:
     """Return a command that prints `count N`, the number of NVIDIA cards.
 
-    N is 0 if the host has no nvidia-smi or it fails, and 1 if `timeout` ended it because the driver hangs. On a host
-    without `timeout` the command itself hangs then."""
+    N is 0 if the host has no nvidia-smi or nvidia-smi fails. N is 1 if the driver hangs, so that `timeout` ended
+    nvidia-smi. If the driver hangs on a host without the program `timeout`, the command itself hangs."""
     return shell(_COUNT_SCRIPT, str(NVIDIA_SMI_TIMEOUT_S))
 
 

@@ -188,10 +188,10 @@ def port_holder(port: int) -> Command:
 
 
 def docker_arch(machine: str) -> str:
-    """Convert `machine`, the CPU architecture that engines report (`x86_64`, as uname) to the name that images use
-    (`amd64`).
+    """Return the name that images use for a CPU architecture, such as `amd64`.
 
-    A name that is not known here is returned unchanged."""
+    `machine` is the name that an engine reports, such as `x86_64` (as uname). A name that is not known here is returned
+    unchanged."""
     known: Mapping[str, str] = {
         "x86_64": "amd64", "aarch64": "arm64", "armv7l": "arm", "ppc64le": "ppc64le", "s390x": "s390x",
         "i686": "386", "i386": "386",
