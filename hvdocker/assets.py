@@ -1,5 +1,5 @@
-"""Locates the data files in templates/ (the template of an SSH configuration), images/ (the training image) and
-examples/digits (what `hvdocker demo` trains).
+"""Locates the data files: templates/ (the template of an SSH configuration), images/ (the training image) and
+examples/digits (the example of `hvdocker demo`).
 
 In a checkout these folders are beside the package; in a wheel they are in its folder `_assets`. No other file knows
 where they are."""
@@ -26,7 +26,7 @@ def demo_dir() -> Path:
 
 
 def protocol_dir() -> Path:
-    """Return the folder of the package hvdocker.protocol, which images contain too."""
+    """Return the folder of the package hvdocker.protocol, which is also copied into images."""
     return _PACKAGE / "protocol"
 
 

@@ -71,14 +71,18 @@ class UsageProblem(HvdockerError):
 
 
 class NoCluster(HvdockerError):
-    """The user named no inventory, and none was found: no .hvdocker/current.json in the current folder or above, and no
-    inventory.yaml or inventory.yml in the current folder."""
+    """The user named no inventory, and none was found.
+
+    There is no .hvdocker/current.json in the current folder or above, and no inventory.yaml or inventory.yml in the
+    current folder."""
 
     exit_code = ExitCode.USAGE
 
 
 class InventoryError(UsageProblem):
-    """All problems of one inventory. `problems` has a line of text for each; at most MOST_SHOWN are shown."""
+    """All problems of one inventory, raised as one error.
+
+    `problems` has one line of text for each problem. The message shows at most MOST_SHOWN of them."""
 
     MOST_SHOWN = 30
 
@@ -107,7 +111,7 @@ class HostUnreachable(HvdockerError):
 
 
 class HeadLost(HostUnreachable):
-    """The head of a job is lost, and the job ended with it.
+    """The head of a job (the host of its master) was lost, and the job ended with it.
 
     `restart` is the highest restart number of the job's ranks that is known. The next restart gets a higher number."""
 
@@ -141,8 +145,9 @@ class UnknownHostKey(HostUnreachable):
 
 
 class PassphraseRequired(HostUnreachable):
-    """The host accepted no other key, and the key file `path` needs a passphrase. The caller may ask the user for
-    the passphrase, and then connect again."""
+    """The key file `path` needs a passphrase, and the host accepted no other key.
+
+    The caller may ask the user for the passphrase, and then connect again."""
 
     stage = "login"
 
@@ -199,8 +204,9 @@ class HostErrors(HvdockerError):
         self.exit_code = gravest_exit_code(error.exit_code for error in self.errors)
 
     def grouped(self) -> list[tuple[list[str], HvdockerError]]:
-        """Return each distinct error once, with the names of the hosts on which it occurred. Errors are equal if their
-        message, lines and fix are equal."""
+        """Return each distinct error once, with the names of the hosts on which it occurred.
+
+        Errors are equal if their message, lines and fix are equal."""
         groups: dict[tuple[object, ...], tuple[list[str], HvdockerError]] = {}
         for error in self.errors:
             key = (error.what, error.lines, error.fix)
@@ -209,16 +215,19 @@ class HostErrors(HvdockerError):
 
 
 def gravest_exit_code(codes: Iterable[int]) -> ExitCode:
-    """Return the gravest of the exit codes: UNREACHABLE, then UNFIT, LOCKED, NO_SLOTS and USAGE. Return ERROR if the
-    codes contain none of these."""
+    """Return the gravest of the exit codes.
+
+    The order is UNREACHABLE, UNFIT, LOCKED, NO_SLOTS, USAGE. Return ERROR if the codes contain none of these."""
     seen = set(codes)
     order = (ExitCode.UNREACHABLE, ExitCode.UNFIT, ExitCode.LOCKED, ExitCode.NO_SLOTS, ExitCode.USAGE)
     return next((code for code in order if code in seen), ExitCode.ERROR)
 
 
 def raise_all(what: str, errors: Sequence[HvdockerError]) -> None:
-    """Raise the error in `errors` if there is only one, or HostErrors with the headline `what` if there are several.
-    Return if there is none."""
+    """Raise the errors: the error itself if there is only one, or HostErrors with the message `what` if there are
+    several.
+
+    Do nothing if there is none."""
     if len(errors) == 1:
         raise errors[0]
     if errors:

@@ -113,16 +113,17 @@ _BASE32 = "abcdefghijklmnopqrstuvwxyz234567"
 
 
 def cluster_name_problem(name: str) -> str | None:
-    """Return what is wrong with a cluster name, as text that follows the name of the flag or key (`should be …`).
-    Return None if it is valid."""
+    """Return what is wrong with a cluster name, or None if it is valid.
+
+    The text follows the name of the flag or key in a message (`should be …`)."""
     return None if re.fullmatch(CLUSTER_NAME_PATTERN, name) else CLUSTER_NAME_RULE
 
 
 def as_cluster_name(text: str) -> str:
     """Turn any text, such as the name of a folder, into a valid cluster name.
 
-    Runs of characters that are not allowed become `-`, and a long name is cut. If a text in another script leaves no
-    Latin letter, the name gets a digest of the text (`cluster-1a2b3c4d`), so that two such folders get different
+    Runs of characters that are not allowed become `-`, and a long name is cut. If the text is in another script and has
+    no Latin letter, a digest of the text is added (`cluster-1a2b3c4d`), so that two such folders get different
     names."""
     name = re.sub(r"[^a-z0-9_.-]+", "-", text.lower()).strip("-_.")[:63]
     if text.isascii() or re.search("[a-z]", name):
@@ -133,8 +134,9 @@ def as_cluster_name(text: str) -> str:
 
 
 def run_cluster(cluster: str, entropy: bytes) -> str:
-    """Return `<cluster>-<4 base32 characters>`, the name of the cluster that one `hvdocker run` creates. `cluster` is
-    the name in the inventory, `entropy` are at least 4 random bytes."""
+    """Return the name of the cluster that one `hvdocker run` creates: `<cluster>-<4 base32 characters>`.
+
+    `cluster` is the name in the inventory, `entropy` are at least 4 random bytes."""
     return f"{cluster[:58]}-{_base32(entropy)}"
 
 
@@ -142,8 +144,8 @@ def run_mark(folder: str, token: str, owner: str) -> str:
     """Return the path of a run mark: an empty folder `run/<token>@<owner>` in `folder`, the folder of a cluster on a
     host.
 
-    The run mark shows which `hvdocker run` (identified by `token`) of which owner made the cluster, even if no
-    container with LABEL_RUN is left."""
+    The run mark shows which `hvdocker run` (identified by `token`) of which owner made the cluster. It is still there
+    when no container with LABEL_RUN is left."""
     return f"{folder}/{RUN_MARKS_FOLDER}/{token}@{quote(owner, safe='')}"
 
 
@@ -156,15 +158,18 @@ def read_run_mark(name: str) -> tuple[str, str]:
 
 
 def worker_name(cluster: str, shared_engine_host: str | None = None) -> str:
-    """Return the container name of a worker. `shared_engine_host` is the name of the worker's host. It is given only
-    if several workers run on one engine (a local cluster), and then becomes a part of the container name."""
+    """Return the container name of a worker.
+
+    `shared_engine_host` is the name of the worker's host. It is given only if several workers run on one engine (a
+    local cluster), and then becomes a part of the container name."""
     base = f"hvdocker-{cluster}-worker"
     return f"{base}-{shared_engine_host}" if shared_engine_host else base
 
 
 def container_hostname(host: str) -> str:
-    """Return the host name inside of the containers on a host: `hvd-` and the host's name as a DNS label. A host name
-    that is not a valid label, or is too long, is changed and gets a digest."""
+    """Return the host name inside the containers on a host: `hvd-` and the host's name as a DNS label.
+
+    A name that is not a valid label, or is too long, is changed and gets a digest."""
     label = re.sub(r"[^a-z0-9]+", "-", host.lower()).strip("-")
     digest = hashlib.sha256(host.encode()).hexdigest()[:8]
     # A name that has to be changed to be a label keeps its own identity by a digest.
@@ -184,9 +189,11 @@ def network_name(cluster: str) -> str:
 
 
 def image_tag(name: str) -> str:
-    """Return the tag of an image that the user named: `torch` and `doc-hvd:torch` are `doc-hvd:torch`, `tensorflow-cpu`
-    is `doc-hvd:cpu`. Other names are returned unchanged. So a user whose own image has one of these short names has to
-    name it with a tag (`torch:latest`)."""
+    """Return the tag of an image that the user named, which may be a short name of one of hvdocker's own images.
+
+    `torch` and `doc-hvd:torch` both become `doc-hvd:torch`, and `tensorflow-cpu` becomes `doc-hvd:cpu`. Other names are
+    returned unchanged. If a user's own image has one of these short names, the user has to add a tag
+    (`torch:latest`)."""
     return SHORT_IMAGE_NAMES.get(name.removeprefix("doc-hvd:"), name)
 
 
@@ -199,23 +206,25 @@ def trial_container_name(cluster: str, token: str) -> str:
 
 
 def cluster_dir(home: str, cluster: str) -> str:
-    """Return the folder of a cluster below `home`, the home folder of the SSH user. The cluster's folder has one folder
-    for each host, because hosts may share one home."""
+    """Return the folder of a cluster below `home`, the home folder of the SSH user.
+
+    It contains one folder for each host, because hosts may share one home."""
     return f"{home.rstrip('/')}/.hvdocker/{cluster}"
 
 
 def host_dir(home: str, cluster: str, host: str) -> str:
     """Return the folder of a cluster on a host. `home` is the home folder of the SSH user.
 
-    The host's name is a part of the path, because hosts may share one home. Whether they do cannot be seen from the
-    name of a file system: NFS, GPFS, BeeGFS and virtiofs all look different."""
+    The host's name is always a part of the path, because hosts may share one home. Whether they do cannot be found out
+    from the type of the file system: NFS, GPFS, BeeGFS and virtiofs all differ."""
     return f"{cluster_dir(home, cluster)}/{host}"
 
 
 def job_id(script: str, entropy: bytes) -> str:
-    """Return the id of a new job, `<script>-<4 base32 characters>`, such as `mnist-4kq2`. The script's name is made
-    valid for a container name, and shortened to its first words, so that ids can be read and typed: finetune_llama_7b
-    becomes `finetune-llama`. `entropy` are at least 4 random bytes."""
+    """Return the id of a new job, `<script>-<4 base32 characters>`, such as `mnist-4kq2`.
+
+    The script's name is made valid for a container name. It is shortened to its first words, so that ids can be read
+    and typed: finetune_llama_7b becomes `finetune-llama`. `entropy` are at least 4 random bytes."""
     stem = re.sub(r"[^a-z0-9]+", "-", script.lower()).strip("-")
     while len(stem) > _MOST_STEM and "-" in stem:
         stem = stem.rpartition("-")[0]
@@ -227,8 +236,10 @@ def _base32(entropy: bytes) -> str:
 
 
 def is_safe_file_name(name: str) -> bool:
-    """Whether a name is safe as the name of a folder on the controller: it has 1 to 201 characters, no slash, no
-    control character and no leading dot. Names of jobs have to be checked because they come from hosts."""
+    """Whether a name is safe as the name of a folder on the controller.
+
+    It is safe if it has 1 to 201 characters, no slash, no control character and no leading dot. Names of jobs have to
+    be checked because they come from hosts."""
     return bool(_SAFE_FILE_NAME.fullmatch(name))
 
 
@@ -253,8 +264,10 @@ def match_job(wanted: str | None, newest_first: list[str]) -> str:
 
 @dataclass(frozen=True)
 class Maker:
-    """What labels of a new container say about its creation: the owner, the version of hvdocker, and the token of
-    the `hvdocker run` (empty for other verbs). The fingerprint of a container's specification does not include them."""
+    """The facts about the creation of a container that its labels record.
+
+    They are the owner, the version of hvdocker, and the token of the `hvdocker run` (empty for other verbs). The
+    fingerprint of a container's specification does not include them."""
 
     owner: str
     version: str

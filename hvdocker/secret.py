@@ -13,8 +13,9 @@ _FLAG = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?:=(.*))?", re.DOTALL)
 
 
 class Secret(Generic[AnyStr]):
-    """A text or bytes value that prints as `***`, so that no message or log contains it by accident. `reveal` returns
-    the value."""
+    """A text or bytes value that prints as `***`, so that no message or log contains the value by accident.
+
+    `reveal` returns the value."""
 
     def __init__(self, value: AnyStr) -> None:
         self._value: AnyStr = value
@@ -28,18 +29,19 @@ class Secret(Generic[AnyStr]):
 
 @dataclass(frozen=True)
 class SecretSource:
-    """Where to read the value of the secret `name`: from the file `path`, or from the environment variable with this
-    name if `path` is None."""
+    """The place from which the value of the secret `name` is read.
+
+    It is the file `path`, or the environment variable with the name of the secret if `path` is None."""
 
     name: str
     path: str | None = None
 
 
 def parse_secrets(flags: Sequence[str]) -> tuple[SecretSource, ...]:
-    """Parse the values of `--secret` flags, `NAME` or `NAME=@FILE`. Raise UsageProblem for any other form, and for a
-    name that is given twice.
+    """Parse the values of `--secret` flags, `NAME` or `NAME=@FILE`.
 
-    Error messages contain at most the name, because the rest of a wrong flag may be the secret itself."""
+    Raise UsageProblem for any other form, and for a name that is given twice. Error messages contain at most the name,
+    because the rest of a wrong flag may be the secret itself."""
     found: dict[str, SecretSource] = {}
     for flag in flags:
         source = _parse(flag)

@@ -21,8 +21,9 @@ GIB = 1024**3
 
 
 def parse_bytes(text: str) -> int | None:
-    """Parse `16GB`, `512m`, `1.5 GiB` or a number of bytes. All units are powers of 1024. Return None if the text is
-    invalid or the size does not fit in 63 bits."""
+    """Parse `16GB`, `512m`, `1.5 GiB` or a number without a unit into bytes. All units are powers of 1024.
+
+    Return None if the text is invalid or the size does not fit in 63 bits."""
     found = re.fullmatch(SIZE, text)
     if not found:
         return None
@@ -46,8 +47,9 @@ def forgotten_unit(text: str, example: str) -> str | None:
 
 
 def exact_size(count: int) -> str:
-    """Return a number of bytes as text that `parse_bytes` reads, such as `16GB`, in the largest unit that gives a
-    whole number."""
+    """Return a number of bytes as text that `parse_bytes` reads, such as `16GB`.
+
+    The unit is the largest that gives a whole number."""
     for unit in "TGMK":
         if count and count % _UNITS[unit] == 0:
             return f"{count // _UNITS[unit]}{unit}B"

@@ -1,5 +1,7 @@
-"""The root typer app. Importing this file imports typer and little else. The file of a verb is imported when the
-command line names the verb, and the package that does the work when the verb is called."""
+"""The root typer app.
+
+Importing this file imports typer and little else. The file of a verb is imported when the command line names the verb.
+The package that does the work of the verb is imported when the verb is called."""
 
 from __future__ import annotations
 

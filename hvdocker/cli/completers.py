@@ -1,5 +1,6 @@
-"""The words that the shell offers for flags and arguments of verbs: hosts, jobs, strategies, launchers, images. Only
-files of this machine are read; no host is contacted."""
+"""The words that a shell offers after TAB for flags and arguments of verbs: hosts, jobs, strategies, launchers, images.
+
+Only files of this machine are read; no host is contacted."""
 
 from __future__ import annotations
 
@@ -18,19 +19,19 @@ Completer = Callable[[typer.Context, str], list[str]]
 
 
 def complete_hosts(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Offer the hosts of the inventory."""
+    """Return the hosts of the inventory that begin with `incomplete`."""
     located = _locate(ctx)
     return _starting(incomplete, [host.name for host in located.inventory.hosts] if located else [])
 
 
 def complete_host_list(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Offer the hosts of the inventory for the last part of a list such as `a,b`."""
+    """Return completions for a list of hosts such as `a,b`: the last part is completed with hosts of the inventory."""
     before, comma, last = incomplete.rpartition(",")
     return [f"{before}{comma}{host}" for host in complete_hosts(ctx, last) if host not in before.split(",")]
 
 
 def complete_jobs(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Offer the jobs that this machine knows, the newest first."""
+    """Return the jobs that begin with `incomplete` and have a folder in .hvdocker/jobs, the newest first."""
     located = _locate(ctx)
     if located is None or not located.jobs.is_dir():
         return []
@@ -51,14 +52,16 @@ def complete_launchers(ctx: typer.Context, incomplete: str) -> list[str]:
 
 
 def complete_images(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Offer the short names of our images, which are also the targets of `image build`."""
+    """Return the short names of hvdocker's own images that begin with `incomplete`.
+
+    They are also the targets of `image build`."""
     from hvdocker.names import SHORT_IMAGE_NAMES
 
     return _starting(incomplete, SHORT_IMAGE_NAMES)
 
 
 def complete_help(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Offer the verbs and topics of `hvdocker help`."""
+    """Return the verbs, and the topics of `hvdocker help`, that begin with `incomplete`."""
     from hvdocker.cli.pages.topics import TOPICS
     from hvdocker.cli.verb_table import VERBS
 
@@ -66,7 +69,7 @@ def complete_help(ctx: typer.Context, incomplete: str) -> list[str]:
 
 
 def choice(*words: str) -> Completer:
-    """Return a completer that offers these words."""
+    """Return a completer that offers those of `words` that begin with the incomplete word."""
 
     def complete(ctx: typer.Context, incomplete: str) -> list[str]:
         return _starting(incomplete, words)
@@ -75,7 +78,9 @@ def choice(*words: str) -> Completer:
 
 
 def inventory_files(incomplete: str) -> list[str]:
-    """Return the YAML files whose path begins with `incomplete`. If there are none, the shell offers files itself."""
+    """Return the YAML files whose path begins with `incomplete`.
+
+    If the result is empty, the shell completes file names itself."""
     folder, slash, start = incomplete.rpartition("/")
     try:
         entries = sorted(Path(f"{folder}{slash}" or ".").expanduser().iterdir())
@@ -85,7 +90,9 @@ def inventory_files(incomplete: str) -> list[str]:
 
 
 def completion_item(word: str) -> Any:
-    """Return a word as the class that the shells' scripts expect. Some versions of typer take it from click."""
+    """Return a word as the class that the shells' scripts expect.
+
+    The class is from click. Some versions of typer contain a copy of click, others need click itself."""
     try:
         module = import_module("typer._click.shell_completion")
     except ImportError:
@@ -105,8 +112,9 @@ def _changed(path: Path) -> float:
 
 
 def _locate(ctx: typer.Context) -> Located | None:
-    """Return the inventory that the command line names so far, else the current one. Return None if there is none, or
-    if it is not valid: completion prints no errors."""
+    """Return the inventory that the incomplete command line names, else the current inventory.
+
+    Return None if there is none, or if it is not valid: completion prints no errors."""
     from hvdocker.env import Env
     from hvdocker.errors import HvdockerError
     from hvdocker.inventory.locate import locate_past

@@ -53,11 +53,11 @@ def run_and_show(
     quiet: bool = False,
     cluster: str | None = None,
 ) -> None:
-    """Run the doctor and print its report, with `json` as JSON. Raise typer.Exit if the report has an exit code other
-    than 0. `init` calls this too, to check the hosts of a new inventory.
+    """Run the doctor and print its report. `init` calls this too, to check the hosts of a new inventory.
 
-    `inventory` is the file that the user named, None to choose it as other verbs do. `verbose` adds the good findings.
-    `quiet` shows no progress. `cluster` is the value of `--cluster`."""
+    `inventory` is the file that the user named, None to choose it as other verbs do. `json` prints the report as JSON.
+    `verbose` adds the good findings. `quiet` shows no progress. `cluster` is the value of `--cluster`. Raise typer.Exit
+    if the report has an exit code other than 0."""
     from hvdocker.doctor.doctor import doctor as run
     from hvdocker.inventory.locate import locate
 

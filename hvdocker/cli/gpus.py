@@ -56,10 +56,11 @@ def gpus(
 
 
 def _watch(inventory: Path | None, cluster: str | None, json: bool, accept_new: bool) -> None:
-    """Observe the GPUs until Ctrl-C. Redraw the table on the terminal, or with `json` print one JSON object per line.
-    Raise UsageProblem if stdout is no terminal, unless `json` is set. `inventory` is the file that the user named,
-    None to choose it as other verbs do. `cluster` and `accept_new` are the values of `--cluster` and
-    `--accept-new-host-keys`."""
+    """Observe the GPUs again and again until Ctrl-C.
+
+    Redraw the table on the terminal, or with `json` print one JSON object per line. Raise UsageProblem if stdout is no
+    terminal, unless `json` is set. `inventory` is the file that the user named, None to choose it as other verbs do.
+    `cluster` and `accept_new` are the values of `--cluster` and `--accept-new-host-keys`."""
     from hvdocker.console.style import out
     from hvdocker.console.views.gpus import watching
     from hvdocker.errors import UsageProblem

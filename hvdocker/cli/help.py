@@ -44,8 +44,10 @@ def show_help(
 
 
 def _find_command(ctx: Any, words: list[str]) -> tuple[Any, Any]:
-    """Return the command that the words name, and its context. Raise UsageProblem if there is none. The types are
-    `Any` because they are classes of click that depend on typer's version."""
+    """Return the command that the words name (such as `image build`), and its context.
+
+    Raise UsageProblem if there is no such command. The types are `Any` because they are classes of click that depend on
+    typer's version."""
     inner: Any = ctx.find_root()
     command = inner.command
     for word in words:

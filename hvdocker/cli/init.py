@@ -84,8 +84,9 @@ def init(
 
 
 def _ask_for_hosts(offers: Sequence[SshConfigHost]) -> list[str]:
-    """Show the hosts of ~/.ssh/config (`offers`) and ask the user which to use, until the answer is valid. An empty
-    answer means no host."""
+    """Show the hosts of ~/.ssh/config (`offers`) and ask the user which of them to use, until the answer is valid.
+
+    Return the names of the chosen hosts. An empty answer gives none."""
     from hvdocker.console.style import err
     from hvdocker.console.views.init import hosts_question, show_offers
     from hvdocker.errors import Interrupted, UsageProblem

@@ -1,4 +1,5 @@
-"""The words of `train` and `run` that are no options of hvdocker: the script, flags of the launcher, and mistakes."""
+"""Handles the words of `train` and `run` that are no options of hvdocker: the script, flags of the launcher, and
+mistakes."""
 
 from __future__ import annotations
 
@@ -18,10 +19,11 @@ _RANKS = re.compile(r"-np?=?([0-9]+)")
 
 
 def script_and_flags(ctx: Any, script: str | None) -> tuple[str | None, tuple[str, ...]]:
-    """Return the script (None if there is none), and the flags for the launcher. `script` is the first word that typer
-    did not take for an option; `ctx` is its context, which has the others.
+    """Return the script (None if there is none), and the flags for the launcher.
 
-    Raise UsageProblem for a word that is neither. It has the whole line as it was probably meant."""
+    `script` is the first word that typer did not recognise as an option. `ctx` is typer's context; it has the other
+    such words. Raise UsageProblem if one of the words is neither the script nor a flag of the launcher. Its fix
+    suggests a corrected command line."""
     others, passed = split_passed_flags([*([script] if script else []), *ctx.args])
     if not others:
         return None, passed
@@ -34,8 +36,10 @@ def script_and_flags(ctx: Any, script: str | None) -> tuple[str | None, tuple[st
 
 @dataclass(frozen=True)
 class JobLine:
-    """A line of `train` or `run` (`verb`) with a mistake. `typed` are its words up to `--`, `others` those of them
-    that hvdocker does not know, in their order, the script among them. `rest` are the words after `--`."""
+    """A command line of `train` or `run` (`verb`) with a mistake.
+
+    `typed` are its words up to `--`, and `rest` the words after `--`. `others` are those words of `typed` that hvdocker
+    does not know, in the same order. The script is among them."""
 
     verb: str
     typed: Sequence[str]
@@ -43,7 +47,7 @@ class JobLine:
     rest: Sequence[str]
 
     def problem(self, known: Collection[str]) -> UsageProblem:
-        """Return the error to show. `known` are the flags of the verb and of launchers."""
+        """Return the error for this command line. `known` are the flags of the verb and of launchers."""
         if self.others[0] in ("python", "python3") and len(self.others) > 1:
             return self._python()
         flag = next((word for word in self.others if word.startswith("-")), None)
@@ -69,7 +73,7 @@ class JobLine:
         return UsageProblem(what, fix=f"{_AFTER_DASHES}: {self._moved()}")
 
     def _python(self) -> UsageProblem:
-        """Return the error for a line such as `train python train.py --epochs 3`."""
+        """Return the error for a line such as `train python train.py --epochs 3`: `python` is not needed."""
         python, script, *arguments = self.others
         words = _without(self.typed, [python, *arguments])
         return UsageProblem(
@@ -78,13 +82,13 @@ class JobLine:
 
     def _replaced(self, flag: str, *better: str) -> str:
         if flag not in self.typed:
-            # It was typed together with a known one, as in `-qn`.
+            # The flag was typed together with a known flag, as in `-qn`.
             return self._line(self.typed)
         at = self.typed.index(flag)
         return self._line([*self.typed[:at], *better, *self.typed[at + 1 :]])
 
     def _moved(self) -> str:
-        """Return the line with all words behind `--` that are neither the script nor known."""
+        """Return the corrected command line, in which the unknown words except the script stand after `--`."""
         plain = [word for word in self.others if not word.startswith("-")]
         is_module = "-m" in self.typed
         script = None if is_module else next((word for word in plain if word.endswith(".py")), None)
@@ -99,7 +103,9 @@ class JobLine:
 
 
 def _without(words: Sequence[str], removed: Sequence[str]) -> list[str]:
-    """Return the words without those in `removed`, which is in the same order; each is removed once."""
+    """Return `words` without the words in `removed`.
+
+    The order of `removed` must be that of `words`. Each word in `removed` is removed once."""
     left, queue = [], list(removed)
     for word in words:
         if queue and word == queue[0]:

@@ -15,7 +15,7 @@ from hvdocker.cli.usage_errors import ParserError, as_usage_problem
 from hvdocker.cli.verb_setup import Invocation
 from hvdocker.errors import ExitCode, HvdockerError, UsageProblem
 
-# The disk, the quota or the device behind a file or behind the standard output takes no more.
+# Errors of a write: the disk or the quota is full, the file is too large, or the device fails.
 _WRITE_ERRNOS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 # Words in the place of a verb that mean a flag of the root command.
 _FLAG_SYNONYMS = {"version": "--version"}
@@ -54,7 +54,8 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 def _silence_loggers() -> None:
     """Stop paramiko from logging the tracebacks of its threads, and hvdocker from logging what only --debug shows.
-    Nothing is lost: errors that matter are raised as exceptions."""
+
+    No error is lost, because errors that matter are raised as exceptions."""
     import logging
 
     for name in ("paramiko", "hvdocker"):
@@ -63,8 +64,9 @@ def _silence_loggers() -> None:
 
 
 def split_at_dashes(argv: list[str]) -> tuple[list[str], tuple[str, ...] | None]:
-    """Return the words before the first `--`, and the words after it. The second value is None if there is no `--`,
-    and empty if no word follows it."""
+    """Return the words before the first `--`, and the words after it.
+
+    The second value is None if there is no `--`, and empty if no word follows the `--`."""
     if "--" not in argv:
         return argv, None
     at = argv.index("--")
@@ -90,8 +92,9 @@ def _check_current_folder() -> None:
 
 
 def _write_error(error: Exception) -> HvdockerError | None:
-    """Return the error to show if `error` says that this machine could not write, for example because its disk is full.
-    Return None for any other `error`."""
+    """Return the error to show if this machine could not write a file or stdout, for example because its disk is full.
+
+    `error` is the exception that ended the command. Return None if it has another cause."""
     if not isinstance(error, OSError) or error.errno not in _WRITE_ERRNOS:
         return None
     where = error.filename or "standard output, or a file"

@@ -14,7 +14,7 @@ from hvdocker.cli.pages.topics import EXIT_CODES
 
 
 def man_page() -> str:
-    """Return the page in the macros of man(7)."""
+    """Return the text of the man page in the macros of man(7)."""
     root: Any = typer.main.get_command(app)  # Any: classes of click that depend on typer's version
     lines = [
         f'.TH HVDOCKER 1 "" "hvdocker {__version__}"',
@@ -35,8 +35,10 @@ def man_page() -> str:
 
 
 def _commands(group: Any, words: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Yield all commands that do something, each with the words that name it. Verbs are imported, as a command line
-    that names them does."""
+    """Yield all commands that are no groups of subcommands. Each comes with the words that name it, such as `hvdocker
+    image ls`.
+
+    This imports the files of all verbs."""
     for name in group.commands:
         context = group.make_context(words[-1], [name], resilient_parsing=True)
         child = group.resolve_command(context, [name])[1]

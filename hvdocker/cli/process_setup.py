@@ -1,5 +1,5 @@
-"""Prepare this process, so that hvdocker also works with closed standard streams, in a locale without Unicode, and
-for a user without an entry in passwd."""
+"""Prepares this process, so that hvdocker also works with closed standard streams, in a locale without Unicode, and for
+a user without an entry in passwd."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ _ERRORS = "hvdocker-plain"
 
 
 def set_up_process() -> None:
-    """Open closed standard streams, let stdout and stderr replace characters that their encoding lacks, and set USER
-    and HOME if the user has no name or home folder."""
+    """Prepare this process for unusual surroundings.
+
+    Closed standard streams are opened. Characters that the encoding of stdout or stderr lacks are replaced. USER and
+    HOME are set if the user has no name or home folder."""
     _open_closed_streams()
     codecs.register_error(_ERRORS, _plain_characters)
     for stream in (sys.stdout, sys.stderr):
@@ -50,15 +52,15 @@ def _name_user() -> None:
     try:
         Path.home()
     except RuntimeError:
-        # As an engine sets it for a container with such a user.
+        # An engine sets the same value in a container whose user is not in passwd.
         os.environ["HOME"] = "/"
 
 
 def _plain_characters(error: UnicodeError) -> tuple[str | bytes, int]:
-    """Return the replacement for a character that an encoding lacks, and the position after it. This is an error
-    handler for `codecs`. Characters of hvdocker's own messages become a similar character, others a question mark.
+    """Return the replacement for a character that an encoding lacks, and the position after the character.
 
-    A surrogate stands for a byte of a file name or an argument, and becomes that byte."""
+    This is an error handler for `codecs`. Characters of hvdocker's own messages become a similar character, others a
+    question mark. A surrogate stands for a byte of a file name or an argument, and becomes that byte."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     letter = error.object[error.start]

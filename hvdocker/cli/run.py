@@ -162,7 +162,7 @@ def run(
 
 @contextmanager
 def _sigterm_as_ctrl_c() -> Iterator[None]:
-    """Treat SIGTERM like Ctrl-C while the block runs, so that `run` still gives the hosts back."""
+    """Treat SIGTERM like Ctrl-C while the block runs. So `run` still removes its cluster from the hosts."""
 
     def interrupt(number: int, frame: object) -> NoReturn:
         raise KeyboardInterrupt

@@ -1,4 +1,4 @@
-"""Words of other tools, and what they are called here. Pure."""
+"""Maps words of other tools, such as `ps` or `--nproc`, to verbs and flags of hvdocker, for error messages. Pure."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _VERBS = {
     "push": "image push",
     "images": "image ls",
 }
-# A flag of another tool, or one that has another name here.
+# Flags of other tools, and flags that have another name here.
 _RANKS = ("-n", "-p", "--nproc", "--n", "--num-proc", "--num-processes", "--nprocs", "--ranks", "--gpus", "--slots")
 FLAGS = dict.fromkeys(_RANKS, "-np") | {
     "--hosts": "--place",
@@ -55,8 +55,10 @@ FLAGS = dict.fromkeys(_RANKS, "-np") | {
 
 
 def unknown_verb(word: str, rest: Sequence[str], verbs: Collection[str], command: str = "hvdocker") -> UsageProblem:
-    """Return the error for `word`, which is no verb of `command` (such as `hvdocker image`). `rest` are the words after
-    it; they are part of the command that the error suggests."""
+    """Return the error for `word`, which is no verb of `command`.
+
+    `command` is `hvdocker` or a verb with subcommands, such as `hvdocker image`. `verbs` are the verbs that it has.
+    `rest` are the words after `word`; they are part of the command that the error suggests."""
     meant = (_VERBS.get(word) if command == "hvdocker" else None) or close_word(word, verbs)
     fix = f"{command} -h lists the verbs"
     if meant:
@@ -65,14 +67,16 @@ def unknown_verb(word: str, rest: Sequence[str], verbs: Collection[str], command
 
 
 def unknown_flag(flag: str, command: str, known: Collection[str]) -> UsageProblem:
-    """Return the error for `flag`, which `command` (such as `hvdocker up`) does not have. `known` are those it has."""
+    """Return the error for `flag`, which `command` (such as `hvdocker up`) does not have.
+
+    `known` are the flags that the command has."""
     meant = meant_flag(flag, known)
     fix = f"did you mean {meant}? " if meant else ""
     return UsageProblem(f"there is no flag {flag}", fix=f"{fix}see {command} -h")
 
 
 def meant_flag(flag: str, known: Collection[str]) -> str | None:
-    """Return the one of the flags `known` that was probably meant by `flag`, or None."""
+    """Return the flag in `known` that the user probably meant by `flag`, or None if none is similar."""
     if FLAGS.get(flag) in known:
         return FLAGS[flag]
     names = {name.lstrip("-"): name for name in known if name.startswith("--")}
@@ -80,6 +84,7 @@ def meant_flag(flag: str, known: Collection[str]) -> str | None:
 
 
 def close_word(word: str, known: Collection[str]) -> str | None:
-    """Return the one of `known` that differs from `word` in little, as in a slip of a finger, or None."""
+    """Return the word in `known` that is most similar to `word`, as after a typing mistake, or None if none is
+    similar."""
     found = difflib.get_close_matches(word, known, n=1, cutoff=0.75)
     return found[0] if found else None

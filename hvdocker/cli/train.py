@@ -172,9 +172,11 @@ def train(
 
 
 def attach_viewer(viewer: Viewer, progress: Progress, quiet: bool) -> None:
-    """Set the callbacks of the viewer: it prints the ranks' output once the master runs, and tells the user when the
-    job is being stopped. The progress display ends when the output begins. With `quiet`, the line that the job has
-    started is left out."""
+    """Set the callbacks of the viewer, which show the job on the terminal.
+
+    The viewer prints the ranks' output once the master runs. The progress display ends when the output begins. The
+    viewer also tells the user when the job is being stopped. With `quiet`, the line that the job has started is left
+    out."""
     from hvdocker.console import messages
     from hvdocker.console.style import out
     from hvdocker.console.views.job import JobView
@@ -190,9 +192,11 @@ def attach_viewer(viewer: Viewer, progress: Progress, quiet: bool) -> None:
 
 
 def finish_job(report: TrainReport, located: Located, request: TrainRequest, as_script: bool, quiet: bool) -> None:
-    """Print what is left to say at the end: the plan as a script (`as_script`), the id of a detached job, or the
-    summary of a job that has ended (not with `quiet`). A dry run without `as_script` prints nothing. Raise JobFailed
-    or JobStopped if the job did not succeed."""
+    """Print the end of `train`: the plan as a script (`as_script`), the id of a detached job, or the summary of an
+    ended job.
+
+    With `quiet` the summary is left out. A dry run without `as_script` prints nothing. Raise JobFailed or JobStopped if
+    the job did not succeed."""
     from hvdocker.console.style import err, out, write_script
     from hvdocker.console.views.job import show_summary
     from hvdocker.jobs.outcome import raise_unless_succeeded

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from hvdocker.inventory.locate import Located
 
 
-# In the order in which they are needed after connecting.
+# Modules to import while the hosts answer, in the order in which they are needed after connecting.
 _PRELOADS = (
     "hvdocker.cluster.look_and_plan",
     "hvdocker.cluster.find_unreachable",
@@ -172,11 +172,10 @@ def _locate_or_generate(
     env: Env, inventory: Path | None, hosts: str | None, local: int | None, image: str, cluster: str | None
 ) -> Located:
     """Return the inventory of the file `inventory`, or an inventory that is generated from `--hosts` or `--local`.
-    Without any of the three, find the current inventory.
 
-    Raise UsageProblem if more than one is given. `image` is the value of `--image`, or empty. It becomes part of a
-    generated inventory; with a file it applies instead of the image of the file. `cluster` is the value of
-    `--cluster`."""
+    If none of the three is given, return the current inventory. Raise UsageProblem if more than one is given. `image`
+    is the value of `--image`, or empty. It becomes part of a generated inventory; with a file it applies instead of the
+    image of the file. `cluster` is the value of `--cluster`."""
     from hvdocker.errors import UsageProblem
     from hvdocker.inventory.locate import locate, with_image
     from hvdocker.inventory.state_folder import generate

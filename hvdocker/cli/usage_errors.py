@@ -15,7 +15,8 @@ ParserError: Any = typer.BadParameter.__mro__[1]
 
 
 def as_usage_problem(error: Any) -> UsageProblem:
-    """Return the error to show for `error`, an instance of ParserError."""
+    """Return the UsageProblem to show for `error`, an error of the command line's parser (an instance of
+    ParserError)."""
     kind = type(error).__name__
     command = error.ctx.command_path if error.ctx else "hvdocker"
     see = f"see {command} -h"
@@ -46,7 +47,9 @@ def _shown(param: Any) -> str:
 
 
 def _wanted(param: Any) -> str:
-    """Return what the value of a parameter should be, in the words of inventory problems."""
+    """Return what the value of a parameter should be, such as `an integer of at least 1`.
+
+    Problems of an inventory use the same words."""
     name = param.type.name
     noun = "an integer" if name.startswith("int") else "a number" if name.startswith("float") else "another value"
     low = getattr(param.type, "min", None)

@@ -1,4 +1,4 @@
-"""The class of all verbs: an inventory as first argument, the help page, and completion of words."""
+"""The class of all verbs. It adds an inventory as first argument, hvdocker's own help page, and completion of words."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ TYPED = "hvdocker.typed"
 
 
 class VerbCommand(typer.core.TyperCommand):
-    """A verb. Arguments and results are `Any` where they are classes of click that depend on typer's version."""
+    """The typer command of a verb.
+
+    Arguments and results of its methods are `Any` where they are classes of click that depend on typer's version."""
 
     def __init__(self, *args: Any, **settings: Any) -> None:
         super().__init__(*args, **settings)
@@ -28,8 +30,9 @@ class VerbCommand(typer.core.TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the words of the command line. If the first argument is the inventory, it becomes the value of `-i`.
 
-        A verb without other arguments takes any file there, such as a pipe. Elsewhere the name has to end with .yaml
-        or .yml, so that it cannot be a job, a host or a script. Raise UsageProblem if `-i` is given too."""
+        If the verb has no other arguments, any first argument is the inventory: it may be a pipe. Otherwise the
+        argument has to end with .yaml or .yml, so that it cannot be a job, a host or a script. Raise UsageProblem if
+        `-i` is given too."""
         ctx.meta[TYPED] = list(args)
         with _naming_the_verb(ctx):
             return self._parse(ctx, args)
@@ -66,7 +69,7 @@ class VerbCommand(typer.core.TyperCommand):
         yield from (completion_item(name) for name in inventory_files(incomplete))
 
     def _inventory_index(self, ctx: Any, args: list[str]) -> int | None:
-        """Return the place in `args` of the first argument if it is an inventory, else None."""
+        """Return the index in `args` of the first argument if that is the inventory, else None."""
         has_others = ctx.allow_extra_args or any(param.param_type_name == "argument" for param in self.params)
         at = next(self._argument_indices(args), None)
         if at is None or (has_others and not args[at].endswith(INVENTORY_SUFFIXES)):
@@ -74,7 +77,7 @@ class VerbCommand(typer.core.TyperCommand):
         return at
 
     def _argument_indices(self, args: list[str]) -> Iterator[int]:
-        """Yield the places of the words in `args` that are neither flags nor values of flags."""
+        """Yield the index in `args` of each word that is neither a flag nor the value of a flag."""
         values = {flag for param in self.params for flag in param.opts if not getattr(param, "is_flag", True)}
         is_value = False
         for at, word in enumerate(args):
@@ -89,7 +92,7 @@ class VerbCommand(typer.core.TyperCommand):
 
 @contextmanager
 def _naming_the_verb(ctx: Any) -> Iterator[None]:
-    """Set the context of errors of the parser, some of which have none."""
+    """Set `ctx` as the context of parser errors that have none, so that their messages name the verb."""
     try:
         yield
     except ParserError as error:
@@ -98,20 +101,24 @@ def _naming_the_verb(ctx: Any) -> Iterator[None]:
 
 
 class GroupCommand(typer.core.TyperGroup):
-    """A verb with subcommands, such as `image`."""
+    """The typer command of a verb with subcommands, such as `image`."""
 
     takes_inventory = False
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Without a subcommand, print the help page on stderr and end with exit code 2."""
+        """Parse the words of the command line.
+
+        If there are none, the subcommand is missing: print the help page on stderr and end with exit code 2."""
         if not args and not ctx.resilient_parsing:
             typer.echo(ctx.get_help(), err=True)
             raise typer.Exit(2)
         return list(super().parse_args(ctx, args))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Return the name of the subcommand, its command and the other arguments. For an unknown word, raise
-        UsageProblem; while words are completed, return None as command instead."""
+        """Return the name of the subcommand, its typer command and the other arguments.
+
+        For a word that is no subcommand, raise UsageProblem. While a shell completes words, return None as command
+        instead."""
         if args[0] not in self.commands and not ctx.resilient_parsing:
             behind = ("--", *ctx.obj.rest) if ctx.obj and ctx.obj.rest else ()
             raise unknown_verb(args[0], [*args[1:], *behind], self.commands, ctx.command_path)

@@ -1,5 +1,5 @@
-"""What most verbs (subcommands) need around their work: the Env, the progress display, hooks, and the printer of
-plans."""
+"""Functions that most verbs (subcommands) need before their work: the Env, the progress display, hooks, and the printer
+of plans."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Invocation:
-    """The object in `ctx.obj` of typer. `rest` are the words after `--`; it is None if there is no `--`."""
+    """What typer keeps in `ctx.obj` for a verb.
+
+    `rest` are the words after `--`; it is None if there is no `--`."""
 
     rest: tuple[str, ...] | None = None
 
@@ -31,7 +33,7 @@ class Invocation:
 def plan_printer(progress: Progress, is_wanted: bool) -> Callable[[Plan], None]:
     """Return a function that prints a plan on stdout if `is_wanted` (in a dry run, or in `gc` before it asks).
 
-    Otherwise the function does nothing, because the progress display shows the steps of the plan as they are done."""
+    Otherwise the function prints nothing, because the progress display shows each step of the plan as it is done."""
     from hvdocker.console.style import out
     from hvdocker.console.views.plan import show_plan
 
@@ -44,24 +46,28 @@ def plan_printer(progress: Progress, is_wanted: bool) -> Callable[[Plan], None]:
 
 
 def hooks_for_verb(env: Env, progress: Progress, located: Located, verb: str, is_skipped: bool) -> Hooks:
-    """Return the user's hooks (programs in .hvdocker/hooks/) for the verb, such as `up`. Their output goes to stderr
-    line by line. With `is_skipped` (the flag `--skip-hooks`, or a dry run) none of them is run."""
+    """Return the user's hooks (programs in .hvdocker/hooks/) for the verb, such as `up`.
+
+    The output of hooks goes to stderr line by line. With `is_skipped` (the flag `--skip-hooks`, or a dry run) no hook
+    is run."""
     from hvdocker.hooks.hooks import Hooks
 
     return Hooks(env, located, verb, is_skipped, progress.print_hook_line)
 
 
 def preload_imports(also: Sequence[str] = ()) -> None:
-    """Import modules that most verbs need after connecting, then the modules named in `also`. `Env.while_connecting`
-    runs this while the hosts answer, so that the imports cost no extra time."""
+    """Import modules that most verbs need after connecting, then the modules named in `also`.
+
+    `Env.while_connecting` runs this while the hosts answer, so that the imports cost no extra time."""
     for module in ("hvdocker.observe.hosts", *also, "hvdocker.plan.apply"):
         import_module(module)
 
 
 @contextmanager
 def env_and_progress(is_quiet: bool = False, preloads: Sequence[str] = ()) -> Iterator[tuple[Env, Progress]]:
-    """Yield the Env of a verb (folders, variables, clock, questions) and the progress display, which shows the verb's
-    events on stderr while the `with` block runs. With `is_quiet` no events are shown.
+    """Yield the Env of a verb (folders, variables, clock, questions) and the progress display.
+
+    The display shows the verb's events on stderr while the `with` block runs. With `is_quiet` no events are shown.
     `preloads` names modules that are imported while the hosts are being connected to."""
     from getpass import getpass
 

@@ -1,7 +1,7 @@
-"""The table of verbs (subcommands): for each verb its module and the first line of its help.
+"""The table of verbs (subcommands): for each verb its module and its texts for the help.
 
-A verb is imported only when the command line names it. So `hvdocker --help` imports no verb and takes no longer than
-that of an empty typer program."""
+A verb is imported only when the command line names it. So `hvdocker --help` imports no verb, and takes no longer than
+the help of an empty typer program."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from hvdocker.cli.verb_command import GroupCommand, VerbCommand
 
 @dataclass(frozen=True)
 class Verb:
-    """A command of the command line.
+    """A verb in the table.
 
-    `target` is `module:name` in hvdocker.cli, and names a function or a typer app with subcommands. `help` repeats
-    the first line of the command's docstring; a test keeps them equal. `group` is the heading under which `hvdocker -h`
-    lists the verb, and `short` its text there. `words` says what the command takes besides options, in its usage line.
-    `settings` are typer's context settings."""
+    `target` is `module:name` in hvdocker.cli, and names a function or a typer app with subcommands. `help` repeats the
+    first line of the command's docstring; a test keeps them equal. `group` is the heading under which `hvdocker -h`
+    lists the verb, and `short` its text there. `words` is the part of the usage line that names what the command takes
+    besides options. `settings` are typer's context settings."""
 
     target: str
     help: str
@@ -34,8 +34,9 @@ class Verb:
     settings: Mapping[str, bool] = field(default_factory=dict)
 
     def load(self, name: str) -> Any:
-        """Import the verb and return its typer command under this name. The type is `Any` because the base class
-        depends on typer's version."""
+        """Import the verb, and return it as a typer command with the name `name`.
+
+        The type is `Any` because the base class depends on typer's version."""
         module, _, attribute = self.target.partition(":")
         found = getattr(import_module(f"hvdocker.cli.{module}"), attribute)
         if isinstance(found, typer.Typer):
@@ -55,7 +56,7 @@ _ARGUMENTS = "[-- ARGUMENTS]"
 # that was typed without `--`. They refuse other flags themselves.
 _PASSES_FLAGS = {"allow_extra_args": True, "ignore_unknown_options": True}
 
-# In the order of `hvdocker -h`.
+# The verbs in the order of `hvdocker -h`.
 VERBS = {
     "demo": Verb(
         "demo:demo",
@@ -158,7 +159,7 @@ VERBS = {
         "for your shell",
     ),
 }
-# Not in the groups: it is named at the end of the page.
+# `help` is not under a heading: the end of the page of `hvdocker -h` names it.
 _HELP = Verb("help:show_help", "Show the help of a verb with all its options, or of a topic.", "", "")
 
 
@@ -173,9 +174,9 @@ class VerbGroup(GroupCommand):
             self.commands[name] = typer.core.TyperCommand(name, help=verb.help, rich_markup_mode=None)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Import the verb that the command line names, and return its name, its command and the other arguments. For a
-        word that is no verb, raise UsageProblem; while words are completed, return None as command instead.
+        """Import the verb that the command line names, and return its name, its typer command and the other arguments.
 
+        For a word that is no verb, raise UsageProblem. While a shell completes words, return None as command instead.
         The types are `Any` because they are classes of click that depend on typer's version."""
         name, command, rest = super().resolve_command(ctx, args)
         verb = _HELP if name == "help" else VERBS.get(name)

@@ -1,6 +1,6 @@
 """Fetches to the controller what jobs wrote on the hosts, before `down`, `run` or `gc` removes a cluster.
 
-That is the outputs, the logs, and the files that jobs wrote into the code folders of the hosts."""
+Jobs write outputs, logs, and files in the code folders of the hosts."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ MOST_CODE_BYTES = 5 * GIB
 
 @dataclass
 class HomeFetch:
-    """Fetches the files of a cluster's jobs into .hvdocker/jobs/, and files of no job into .hvdocker/no-job/.
+    """Fetches the files of a cluster's jobs into .hvdocker/jobs/. Files in the code folders of the hosts that belong to
+    no job go into .hvdocker/no-job/.
 
     `located` has the inventory and the .hvdocker folder, `session` the links to the hosts. `state` is the observed
-    cluster. `fetched` collects the results by job. The result for files in the code folders that belong to no job has
-    the empty name."""
+    cluster. `fetched` collects the results by job. Its key for files that belong to no job is empty text."""
 
     env: Env
     located: Located
@@ -48,9 +48,9 @@ class HomeFetch:
     def fetch(self, job: str) -> None:
         """Fetch the outputs, the logs and the files in the code folders of the job with this name.
 
-        Raises HvdockerError if a file of the job could not be read, after all others were fetched. If the unfetched
-        files in the code folders, of all jobs and of no job together, are larger than MOST_CODE_BYTES, no file in a
-        code folder is fetched; `fetch_code_left` then raises HvdockerError."""
+        If the unfetched files in all code folders together are larger than MOST_CODE_BYTES, the files in the code
+        folders are left out; `fetch_code_left` then raises HvdockerError. If a file of the job cannot be read, the
+        other files are fetched, and then HvdockerError is raised."""
         self.env.listener(Event("fetch", f"bringing home {job}"))
         self._fetch(job, {} if self._excess_bytes else self._code)
 
@@ -92,8 +92,9 @@ class HomeFetch:
 
     @cached_property
     def _folder_without_job(self) -> Path:
-        """The folder on the controller for files that belong to no job. It has the time in its name, because a later
-        cluster may have the same name and files of the same names."""
+        """The folder on the controller for fetched files that belong to no job.
+
+        Its name contains the time, because a later cluster may have the same name and files of the same names."""
         time = datetime.fromtimestamp(self.env.now(), timezone.utc).strftime("%Y%m%dT%H%M%SZ")
         return self.located.state / "no-job" / f"{self.located.inventory.cluster}-{time}"
 
@@ -114,9 +115,10 @@ class HomeFetch:
             raise error
 
     def _not_home(self, left: Mapping[str, HostCode]) -> list[str]:
-        """Return the jobs with files in the code folders that were not fetched, or have changed since the fetch.
+        """Return the ids of the jobs with files in the code folders that were not fetched, or have changed since the
+        fetch.
 
-        The empty name stands for files of no job. `left` has the content of the code folders, by host."""
+        Empty text in the list stands for files of no job. `left` has the content of the code folders, by host."""
         return [job for job in unfetched_code(self.located, left) if not self._is_home(job, left)]
 
     def _is_home(self, job: str, left: Mapping[str, HostCode]) -> bool:

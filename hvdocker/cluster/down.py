@@ -37,9 +37,11 @@ Show = Callable[[Plan], None]
 
 @dataclass(frozen=True)
 class DownOptions:
-    """The flags of `down`. `is_sure`: end running jobs without asking the user. `discards`: fetch nothing.
+    """The flags of the verb `down`.
 
-    `is_forced`: also remove a cluster that another user owns. `lock_wait_s`: how long to wait for the locks."""
+    `is_sure`: end running jobs without asking the user. `discards`: remove job files without fetching them.
+    `is_forced`: also remove a cluster that another user owns. `lock_wait_s`: how long to wait for the locks, in
+    seconds."""
 
     is_sure: bool = False
     discards: bool = False
@@ -131,11 +133,12 @@ def down(
 def observe_and_plan(
     env: Env, located: Located, links: Mapping[str, HostLink], options: DownOptions, lost: tuple[HvdockerError, ...]
 ) -> ClusterToRemove:
-    """Observe the hosts in `links` and plan the removal of the cluster. `lost` are errors of hosts without a link.
+    """Observe the hosts in `links` and plan the removal of the cluster. `lost` are the errors of hosts without a link.
 
-    Raises HvdockerError if another user owns the cluster, unless `options.is_forced`. Raises UsageProblem if the
-    cluster has outputs in folders that were not observed, unless `options.discards`. Hosts that cannot be observed
-    become errors in the result, unless the observed workers have all slots of the cluster (`is_complete`)."""
+    In the result, hosts that could not be observed are listed as errors. The exception is a cluster that was made for
+    some slots only: if the observed workers have all of these slots (`is_complete`), other hosts have no part of the
+    cluster. Raises HvdockerError if another user owns the cluster, unless `options.is_forced`. Raises UsageProblem if
+    the cluster has outputs in folders that were not observed, unless `options.discards`."""
     from hvdocker.observe.hosts import cluster_state, observe_hosts
 
     inventory = located.inventory
@@ -155,11 +158,11 @@ def observe_and_plan(
 def _jobs_to_fetch(
     located: Located, links: Mapping[str, HostLink], state: ClusterState, with_code: bool
 ) -> tuple[str, ...]:
-    """Return the jobs whose outputs or logs were not fetched yet.
+    """Return the ids of the jobs whose outputs or logs were not fetched yet.
 
-    `with_code`: also return jobs with unfetched files in the code folders, and NO_JOB if such files belong to no job.
-    A dry run needs them, because it shows them in the plan. A real `down` does not, because `fetch_and_remove` lists
-    the code folders again after the jobs have ended."""
+    With `with_code`, jobs with unfetched files in the code folders are added, and NO_JOB if such files belong to no
+    job. A dry run needs this, because it shows these jobs in the plan. A real `down` does not, because
+    `fetch_and_remove` lists the code folders again after the jobs have ended."""
     jobs = unfetched_jobs(located, state)
     code = unfetched_code(located, find_code(links, state)) if with_code else ()
     return tuple(dict.fromkeys((*jobs, *code)))
@@ -182,10 +185,10 @@ def _take_down(
 def fetch_and_remove(
     env: Env, located: Located, session: Session, seen: ClusterToRemove, held: HeldLocks
 ) -> DownReport:
-    """End the jobs, fetch their files (unless `seen.discards`), then remove the cluster. `held` are the locks.
+    """End the jobs, fetch their files (unless `seen.discards`), then remove the cluster.
 
-    `seen` has the plan. Raises HvdockerError if a job cannot be ended or its files cannot be fetched: then nothing is
-    removed. Errors of the removal are in the report."""
+    `seen` has the plan, and `held` are the locks. Raises HvdockerError if a job cannot be ended or its files cannot be
+    fetched: then nothing is removed. Errors of the removal itself are in the report."""
     from hvdocker.plan.apply import Context, apply, apply_all
 
     # Also if no job is to be fetched: files in the code folders are found only after the jobs have ended.
@@ -218,10 +221,10 @@ def _in_parts(plan: Plan) -> tuple[Plan, Plan, Plan]:
 
 @contextmanager
 def _nothing_removed_on_error(reason: str, advice: str) -> Iterator[None]:
-    """Wrap steps that come before the removal. Add to their errors that nothing was removed, and the reason, which says
-    what failed. Add the advice to their fix.
+    """Wrap steps that come before the removal, and extend their errors.
 
-    An error about a lost lock is not changed."""
+    An error of the `with` block also says that nothing was removed, with `reason`, which says what failed. `advice` is
+    added to its fix. An error about a lost lock is not changed."""
     try:
         yield
     except HvdockerError as error:

@@ -26,8 +26,8 @@ OnHostLine = Callable[[str, str, bool], None]
 class ExecReport:
     """The result of the verb `exec`. `codes` are the exit codes of the command, by host.
 
-    `troubles` are errors of hosts on which the command did not run, or not to its end. `asked_hosts` are the hosts
-    that the user named; if the user named none, all hosts that have a running worker or an error."""
+    `troubles` are the errors of hosts on which the command did not run, or not to its end. `asked_hosts` are the hosts
+    that the user named. If the user named none, they are all hosts that have a running worker or an error."""
 
     asked_hosts: tuple[str, ...]
     codes: Mapping[str, int]
@@ -35,13 +35,15 @@ class ExecReport:
 
     @property
     def code(self) -> int:
-        """The exit code of the command if one host was asked, 0 if it did not run there. With several hosts it is
-        always 0. `complain` reports what failed."""
+        """The exit code of the command, if one host was asked and the command ran there; otherwise 0.
+
+        Failures that this code does not show are raised by `complain`."""
         return self.codes.get(self.asked_hosts[0], 0) if len(self.asked_hosts) == 1 else 0
 
     def complain(self) -> None:
-        """Raise HvdockerError if the command did not run on a host, or if several hosts were asked and it failed on
-        one."""
+        """Raise HvdockerError if the command could not run on some host.
+
+        If several hosts were asked, also raise it if the command had an exit code other than 0 on any of them."""
         failed = [
             HvdockerError(f"exit code {code}", host=host)
             for host, code in self.codes.items()
@@ -63,9 +65,10 @@ def execute(
 ) -> ExecReport:
     """Run the command `argv` in the workers of `hosts`, or of all hosts if `hosts` is empty.
 
-    `on_line` is called with the host, each output line, and whether it is from standard error. Ctrl-C also ends the
-    command and its child processes on the hosts: they are found by a token in their environment. If the link to a host
-    is lost, the command goes on there. Raises HvdockerError if another user owns the cluster, unless `is_forced`."""
+    `on_line` is called for each output line, with the host, the line, and whether the line is from standard error.
+    Ctrl-C also ends the command and its child processes on the hosts: they are found by a token in their environment.
+    If the link to a host is lost, the command goes on there. Raises HvdockerError if another user owns the cluster,
+    unless `is_forced`."""
     named = select_named_hosts(located.inventory, hosts)
     with connected(env, located, must_all=False) as session:
         observed = observe_jobs(located, session)

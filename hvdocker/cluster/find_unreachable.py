@@ -1,5 +1,6 @@
-"""Finds out whether the hosts that do not answer all belong to running elastic jobs, which go on without them, and
-reads their addresses, keys and slots from the files of these jobs' masters. Changes nothing."""
+"""Finds out whether all hosts that do not answer belong to running elastic jobs, which go on without them.
+
+Reads the addresses, keys and slots of these hosts from files in the masters of the jobs. Changes nothing."""
 
 from __future__ import annotations
 
@@ -19,10 +20,11 @@ if TYPE_CHECKING:
 def unreachable_hosts(
     links: Mapping[str, HostLink], state: ClusterState, failed: Mapping[str, HvdockerError]
 ) -> dict[str, UnreachableHost]:
-    """Return what the masters of running elastic jobs know about each host in `failed` (errors by host).
+    """Return, by host, what the masters of running elastic jobs know about the hosts in `failed`.
 
-    `up` uses this to keep such hosts in their job. Raises all errors in `failed` unless every failed host is
-    unreachable and belongs to a running elastic job. Only such a job is known to run on without the host."""
+    `failed` has the errors of hosts by name. `up` uses the result to keep such hosts in their job. Raises all errors in
+    `failed` if some host failed for another reason than being unreachable, or belongs to no running elastic job: only
+    elastic jobs are known to run on without a host."""
     found: dict[str, UnreachableHost] = {}
     if all(isinstance(error, HostUnreachable) for error in failed.values()):
         found = _hosts_of_jobs(links, state, failed)
@@ -43,11 +45,11 @@ def _hosts_of_jobs(
 
 
 def ask_master(link: HostLink, master: ContainerSeen, wanted: Collection[str]) -> dict[str, UnreachableHost]:
-    """Return what the master knows about those `wanted` hosts that belong to its job, by host. `link` leads to the
-    master's host.
+    """Return, by host, what the files of a master say about the `wanted` hosts that belong to its job.
 
-    The hosts of the job are those in the master's hosts.json, which `up` writes. Without that file, they are the hosts
-    that the job started with. A host that is not in the master's SSH files is left out."""
+    `link` leads to the master's host. The hosts of the job are those in hosts.json in the master, which `up` writes. If
+    there is no hosts.json, they are the hosts that the job started with. A host that is not in the master's SSH files
+    is left out."""
     from hvdocker.engine import archive
     from hvdocker.transport.errors import translating_errors
 

@@ -19,10 +19,12 @@ from hvdocker.transport.link import run_or_raise
 
 
 def _join_job(step: steps.JoinJob, context: Context) -> None:
-    """Copy code, secrets and capsule of the job from the head to the host, then write the host's job.json.
+    """Copy the job's code, secrets and capsule (the record of its inputs) to a host that joins, and write the host's
+    job.json.
 
-    The code is copied from the head, because the code on the controller may have changed since the job started. The
-    data passes through the controller, because a host need not be able to log in to another host."""
+    The source is the head: the host of the job's master. The code is not copied from the controller, because it may
+    have changed there since the job started. The data passes through the controller, because a host need not be able to
+    log in to another host."""
     folder = step.job_folder
     make_folders(context, step.host, folder, (folder, f"{folder}/out", f"{folder}/logs"), step.is_shared)
     _copy_code(step, context)
@@ -32,7 +34,9 @@ def _join_job(step: steps.JoinJob, context: Context) -> None:
 
 
 def _copy_code(step: steps.JoinJob, context: Context) -> None:
-    """Copy the code from the head to the host, with the index that tells the next sync which files are there."""
+    """Copy the code from the head (the host of the job's master) to the host.
+
+    The index is copied too. It tells the next sync which files are there."""
     link = context.link(step.host)
     packed = context.link(step.head).stream(host_folders.pack_tar(step.head_folder, host_folders.CODE_PATHS))
     run_or_raise(link, host_folders.replace_code(step.folder, step.is_shared), "unpacking the code failed", packed)
@@ -43,7 +47,7 @@ def _copy_code(step: steps.JoinJob, context: Context) -> None:
 def _copy_secrets(step: steps.JoinJob, context: Context) -> None:
     """Copy the job's secrets from the master to the host's worker. On the controller they are only in memory.
 
-    If the job has just ended, its secrets are already removed, and there is nothing to copy."""
+    If the job has just ended, its secrets are already removed, and nothing is copied."""
     if not step.secrets:
         return
     found = archive.read_secrets(context.engine(step.head), step.master, step.job)
@@ -52,15 +56,17 @@ def _copy_secrets(step: steps.JoinJob, context: Context) -> None:
 
 
 def _copy_capsule(step: steps.JoinJob, context: Context) -> None:
-    """Copy the job's capsule from the head into the job's folder on the new host: capsule.json, and code.patch if there
-    is one."""
+    """Copy the job's capsule (the record of its inputs) from the head into the job's folder on the new host.
+
+    The files are capsule.json, and code.patch if there is one. The head is the host of the job's master."""
     packed = context.link(step.head).stream(host_folders.pack_tar(step.head_job_folder, host_folders.ORIGIN_FILES))
     unpack = host_folders.unpack_tar(step.job_folder)
     run_or_raise(context.link(step.host), unpack, "unpacking what the job recorded of itself failed", packed)
 
 
 def _write_job_file(step: steps.JoinJob, context: Context) -> None:
-    """Write the head's job.json to the host, changed to name this host, its slots and its GPUs."""
+    """Write the job's job.json to the host. It is the head's job.json, changed to name this host, its slots and its
+    GPUs."""
     path = f"{step.head_job_folder}/job.json"
     told = run_or_raise(context.link(step.head), command("cat", "--", path), "reading the job's file failed")
     try:
@@ -74,8 +80,8 @@ def _write_job_file(step: steps.JoinJob, context: Context) -> None:
 def _update_master(step: steps.UpdateMaster, context: Context) -> None:
     """Write SSH files with all current workers into the master, and for an elastic job also the job's hosts.
 
-    A failed `up` does not undo this. The job ignores a host whose worker does not answer, and the next `up` writes
-    the files again."""
+    If `up` fails later, this is not undone. The job ignores a host whose worker does not answer, and the next `up`
+    writes the files again."""
     told = master_update_files(current_trust_files(context), step.job_hosts)
     archive.put_files(context.engine(step.host), step.container, told, step.uid, step.gid)
 

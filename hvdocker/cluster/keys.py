@@ -35,9 +35,9 @@ class RotateOptions:
 
 
 def rotate(env: Env, located: Located, options: RotateOptions, show: Show = lambda plan: None) -> UpReport:
-    """Replace all workers by new workers with new keys. `show` is called with the plan.
+    """Replace all workers by new workers with new keys. Return the plan and the hosts. `show` is called with the plan.
 
-    A failed rotation is not undone, because the old workers are gone. New workers stay, and running the command
+    A failed rotation is not undone, because the old workers are gone. The new workers stay, and running the command
     again finishes the rotation."""
     brought = user_public_key(located)
     with connected(env, located, options.accept_new_host_keys, must_all=False) as session:

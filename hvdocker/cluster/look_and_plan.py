@@ -1,7 +1,7 @@
 """Observes the hosts for the verb `up`, chooses the slots of the cluster, and plans.
 
-What only the plan needs is imported after the first look at the hosts: the command line imports it in the background
-while they are connected to and looked at (cli/up.py)."""
+Modules that only the plan needs are imported inside functions. The command line (cli/up.py) imports them in the
+background while the hosts are connected to and observed."""
 
 from __future__ import annotations
 
@@ -21,8 +21,10 @@ from hvdocker.transport.session import Session
 
 @dataclass(frozen=True)
 class UpObservation:
-    """What was observed and planned. `report` has the plan, and `failed` the errors of the hosts that `up` proceeds
-    without, by host."""
+    """What was observed and planned for `up`.
+
+    `report` has the plan. `failed` has, by host, the errors of the hosts that did not answer and that `up` leaves
+    out."""
 
     report: UpReport
     state: ClusterState
@@ -34,9 +36,10 @@ def look_and_plan(
 ) -> UpObservation:
     """Observe the hosts, choose the slots of the cluster, and plan.
 
-    `known` is an observation from just before the locks were taken. If it is given, only what other users may have
-    changed since is observed again. Raises HvdockerError if another process listens on the worker port, if hosts cannot
-    be used, or if the plan would change a cluster of another user (unless `options.is_forced`)."""
+    `known` is an observation from just before the locks were taken, or None. If it is given, only facts that other
+    users may have changed since then are observed again. Raises HvdockerError if another process listens on the worker
+    port, if hosts cannot be used, or if the plan would change a cluster of another user (unless
+    `options.is_forced`)."""
     inventory, request = located.inventory, options.request
     state, failed = _observe(env, inventory, session, options, known)
     from hvdocker.cluster.find_unreachable import unreachable_hosts
@@ -74,8 +77,9 @@ def _observe(
 ) -> tuple[ClusterState, Mapping[str, HvdockerError]]:
     """Return the observed state, and the errors of the hosts that could not be observed, by host.
 
-    `known` is an observation from just before the locks were taken, to be refreshed; None if there is none. With
-    `options.request` no errors are returned: hosts that cannot be used are left out, or HvdockerError is raised."""
+    `known` is an observation from just before the locks were taken. It is refreshed and returned; None if there is
+    none. With `options.request` (the user asked for some slots) no errors are returned: hosts that cannot be used are
+    left out, or HvdockerError is raised."""
     if known:
         return refresh_state(inventory, session.links, known.state), known.failed
     if options.request:
@@ -85,11 +89,12 @@ def _observe(
 
 
 def _observe_usable_hosts(env: Env, inventory: Inventory, session: Session, options: UpOptions) -> ClusterState:
-    """Return the state of the hosts for a request for some slots, without hosts that cannot be used.
+    """Return the state of the hosts that can be used, for an `up` that asks for some slots (`options.request`).
 
-    Raises HvdockerError if the request names a host that cannot be used, or if no host is left. Also raises it if some
-    hosts cannot be used and workers exist that are not known to be all of their cluster (`is_complete`), unless forced:
-    its other workers, and perhaps a running job, may be on these hosts."""
+    Raises HvdockerError if the request names a host that cannot be used, or if no host can be used. If a part of the
+    cluster already exists, other workers, and perhaps a running job, may be on the hosts that cannot be used. So
+    HvdockerError is also raised if the observed workers are not the whole cluster (`is_complete`), unless
+    `options.is_forced`."""
     from hvdocker.placement.scope import is_complete
     from hvdocker.placement.slots import SlotRequest
 
@@ -109,9 +114,10 @@ def _observe_usable_hosts(env: Env, inventory: Inventory, session: Session, opti
 def explain_placement(
     env: Env, located: Located, options: UpOptions, state: ClusterState, tell: Explain | None
 ) -> None:
-    """Call `tell` with an explanation of the placement. Do nothing if `tell` or `options.request` is None.
+    """Call `tell` with an explanation of why the slots were placed as they were.
 
-    If the cluster was already made for the same request, send a note instead, because nothing is placed."""
+    Do nothing if `tell` or `options.request` is None. If the cluster was already made for the same request, nothing is
+    placed: a note is sent instead."""
     if tell is None or options.request is None:
         return
     from hvdocker.placement.link_speeds import read_link_speeds

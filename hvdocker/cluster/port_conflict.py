@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 def port_errors(links: Mapping[str, HostLink], taken: list[str], placed: Mapping[str, HostPlan]) -> list[HvdockerError]:
-    """Return one error for each host in `taken`, where a process already listens on the port that `placed` has for
-    it.
+    """Return one error for each host in `taken`: a process already listens on the worker port of the host.
 
-    The error names that process, or says that it belongs to another user."""
+    The error names that process, or says that the process belongs to another user. `placed` has the plan of each host,
+    with its port."""
     errors: list[HvdockerError] = []
     for name in taken:
         port = placed[name].port

@@ -36,7 +36,9 @@ def _remove_container(step: steps.RemoveContainer, context: Context) -> None:
 
 
 def _remove_tree(step: steps.RemoveTree, context: Context) -> None:
-    """Remove a folder: as the SSH user, and if that fails, as root. There is no time limit, because it may be large."""
+    """Remove a folder as the SSH user. If that fails, remove it as root.
+
+    There is no time limit, because the folder may be large."""
     link = context.link(step.host)
     if link.run(host_folders.remove_tree(step.path), timeout_s=None).code == 0:
         return

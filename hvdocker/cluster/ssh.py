@@ -1,7 +1,7 @@
 """The verb ssh: builds the command line that opens a shell in the worker on a host, or on the host itself.
 
-The hvdocker process is then replaced by that command, mostly OpenSSH's client, which handles terminals. If the engine's
-socket can be used directly, this is the only verb that needs the docker program on a host."""
+That command line then replaces the hvdocker process. Mostly it runs OpenSSH's client, which handles terminals. `ssh`
+needs the docker program on a host; other verbs need it only if they cannot use the engine's socket."""
 
 from __future__ import annotations
 
@@ -27,9 +27,10 @@ if TYPE_CHECKING:
 
 
 def machine_argv(env: Env, located: Located, name: str, rest: tuple[str, ...], has_terminal: bool) -> tuple[str, ...]:
-    """Return the ssh command line that runs `rest`, or a shell if `rest` is empty, on the host `name` itself.
+    """Return the ssh command line that runs the command `rest`, or a shell if `rest` is empty, on the host `name`
+    itself.
 
-    With `has_terminal` a command gets a terminal. Raises UsageProblem for a worker of a local cluster, because its
+    With `has_terminal` the command gets a terminal. Raises UsageProblem for a worker of a local cluster, because its
     host is this machine."""
     host = _named_host(located, name)
     if host.is_local:
@@ -90,10 +91,10 @@ def _through_ssh(host: Host, words: tuple[str, ...], has_terminal: bool) -> tupl
 
 
 def _ssh_file_options() -> tuple[str, ...]:
-    """Return the ssh options that name the SSH config and known_hosts file below $HOME, as other verbs use them.
+    """Return the ssh options that name the SSH config and known_hosts file below $HOME.
 
-    They are needed only if $HOME is not the user's home folder in passwd, because OpenSSH ignores $HOME.
-    Otherwise the result is empty."""
+    The options are needed only if $HOME is not the user's home folder in passwd: OpenSSH ignores $HOME, but the other
+    verbs use it. Otherwise the result is empty."""
     from hvdocker.transport.local_process import home_override
 
     home = home_override()

@@ -24,11 +24,11 @@ from hvdocker.transport.session import connected
 
 @dataclass(frozen=True)
 class HostStatus:
-    """A host in the status. `host` is the name or address in the inventory by which the host is reached.
+    """The status of one host. `host` is the name or address in the inventory by which the host is reached.
 
-    `seen` is None if the host could not be observed. `worker` is None then too, or if the host has none. `error` says
-    why it could not be observed, or that it no longer has the address of its worker. `is_left_out`: the cluster was
-    made for some slots only, and none of them is on this host."""
+    `seen` is None if the host could not be observed. `worker` is None if the host has no worker or could not be
+    observed. `error` says why the host could not be observed, or that it no longer has the address of its worker.
+    `is_left_out`: the cluster was made for some slots only, and none of these is on this host."""
 
     name: str
     host: str

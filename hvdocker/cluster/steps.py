@@ -16,11 +16,11 @@ from hvdocker.units import pluralize
 class Trust:
     """The members of a cluster (workers that may log in to each other), and the sources of its SSH keys.
 
-    `port` is the port of the workers' sshd. The client key, with which all workers log in, is copied from the worker
-    `client_key_container` on `client_key_host`; both are None if it is not copied.
-    `user_key_files` are the user's private and public key files, used instead of a generated client key.
-    `known_host_keys` are the public host keys of members that get no new worker, by host. `new_host_keys` are the
-    hosts for which a new host key is generated."""
+    `port` is the port of the workers' sshd. The client key is the key with which all workers log in. If it exists, it
+    is copied from the worker `client_key_container` on `client_key_host`; otherwise both are None. `user_key_files` are
+    the user's private and public key files, used instead of a generated client key. `known_host_keys` are the public
+    host keys of members that get no new worker, by host. `new_host_keys` are the hosts for which a new host key is
+    generated."""
 
     cluster: str
     port: int
@@ -54,9 +54,9 @@ class MakeKeys(Step):
 class MakeFolders(Step):
     """Create the folders `paths`, in the folder `root`, on a host. A rollback removes `root` if it was new.
 
-    `is_shared`: open the folders to all users, because the container's user is neither the SSH user nor root.
-    Otherwise they are private to the SSH user. `members` is the line of the file `members` (see WriteMembers), which is
-    written with the folders of a host without a worker; otherwise empty."""
+    With `is_shared` the folders are open to all users, because the container's user is neither the SSH user nor root.
+    Otherwise they are private to the SSH user. `members` is the line of the file `members` (see WriteMembers), which
+    the step also writes. It is empty for a host that already has a worker: then the file is not written."""
 
     root: str
     paths: tuple[str, ...]
@@ -127,13 +127,14 @@ class WriteMembers(Step):
 
 @dataclass(frozen=True)
 class JoinJob(Step):
-    """Add a host to a running job: copy the code, the job's files and its secrets from the head to the host.
+    """Add a host to a running job: copy the code, the job's files and its secrets from the head (the master's host) to
+    it.
 
-    `head_folder` and `folder` are the cluster's folders on the head and on this host. `master` is the container of
-    the job on the head, and `worker` that of this host, which is created but not started. `job_host` is the host's
-    entry in the job's list of hosts. `uid` and `gid` are the worker's user. `devices` are the UUIDs of the GPUs that
-    the job gets here, `secrets` the names of its secrets. `is_shared`: open the files to all users, because the
-    worker's user is neither the SSH user nor root. `is_new`: the job did not start with this host."""
+    `head_folder` and `folder` are the cluster's folders on the head and on this host. `master` is the job's container
+    on the head. `worker` is the worker of this host, which is created but not started. `job_host` is the host's entry
+    in the job's list of hosts. `uid` and `gid` are the worker's user. `devices` are the UUIDs of the GPUs that the job
+    gets here, `secrets` the names of its secrets. `is_shared`: open the files to all users, because the worker's user
+    is neither the SSH user nor root. `is_new`: the job did not start with this host."""
 
     job: str
     head: str
@@ -166,7 +167,8 @@ class UpdateMaster(Step):
     """Write the current members of the cluster and their keys into the SSH files of a running job's master.
 
     `container` is the name of the master. `uid` and `gid` are its user. `job_hosts` are all hosts of an elastic job,
-    the head first, and are written too. They are empty for other jobs."""
+    with the master's host first. They are written into hosts.json. For other jobs `job_hosts` is empty, and hosts.json
+    is not written."""
 
     container: str
     uid: int

@@ -1,9 +1,8 @@
-"""What is known about a host that does not answer, read from the files of the master of a running elastic job.
-Pure.
+"""Facts about a host that does not answer, read from the files of the master of a running elastic job. Pure.
 
 The labels of such a host's worker cannot be read. But the files of a master have the address, user and host key of
-every worker that the master may log in to, and the hosts of its job once `up` has written hosts.json. With these facts
-`up` keeps the host trusted and in the job, so that it can come back without further steps."""
+every worker that the master may log in to. They also have the hosts of the job once `up` has written hosts.json. With
+these facts `up` keeps the host trusted and in the job, so that the host can come back without further steps."""
 
 from __future__ import annotations
 
@@ -41,9 +40,10 @@ class UnreachableHost:
         return JobHost(self.name, self.member.address, self.slots[job])
 
     def merged_with(self, other: UnreachableHost | None) -> UnreachableHost:
-        """Return this host with the slots of `other` added: the same host, as known from another job.
+        """Return this host with the slots of `other` added. `other` is the same host, as known from another job's
+        master.
 
-        Without `other` (None) nothing is added."""
+        If `other` is None, return this host unchanged."""
         return UnreachableHost(self.member, self.host_key, {**(other.slots if other else {}), **self.slots})
 
 
@@ -59,9 +59,9 @@ def read_unreachable(job: str, config: str, known_hosts: str, slots: Mapping[str
 
 
 def read_slots(hosts: str) -> dict[str, int]:
-    """Return the slots by host from `hosts`, the text of a job's hosts.json, which lists its current hosts.
+    """Return the slots by host from `hosts`, the text of hosts.json, which lists the current hosts of a job.
 
-    Empty if the text is empty or damaged."""
+    Return an empty mapping if the text is empty or damaged."""
     try:
         return {job_host.name: job_host.slots for job_host in parse_hosts(hosts)}
     except (ValueError, KeyError, TypeError, RecursionError):
@@ -69,7 +69,7 @@ def read_slots(hosts: str) -> dict[str, int]:
 
 
 def _members(config: str) -> Iterator[ClusterMember]:
-    """Yield the workers that `config`, the text of the SSH config of a master, names.
+    """Yield the workers that `config` names. `config` is the text of the SSH config of a master.
 
     The job can write to that file, so only blocks that look exactly as in templates/ssh_config.j2 count."""
     for found in _HOST.finditer(config):

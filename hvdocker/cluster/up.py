@@ -37,9 +37,9 @@ KEEP_CHOICES = ("never", "failed", "always")
 
 @dataclass(frozen=True)
 class UpOptions:
-    """The flags of `up`. `lock_wait_s` is how long to wait for the locks.
+    """The flags of `up`. `lock_wait_s` is how long to wait for the locks, in seconds.
 
-    `keep`: `never` removes what a failed `up` created; `failed` and `always` keep it.
+    `keep` says what happens to what a failed `up` created: `never` removes it; `failed` and `always` keep it.
     `is_forced`: also change a cluster that another user owns. `request` says which slots to use; None means all free
     slots of every host."""
 
@@ -54,7 +54,7 @@ class UpOptions:
 
 @dataclass(frozen=True)
 class UpReport:
-    """The result of the verb `up`: the plan, and the plans of single hosts (`host_plans`, by host).
+    """The result of the verb `up`: the plan, and in `host_plans` the plan of each host.
 
     `missing` are the errors of hosts that do not answer and belong to a running elastic job. Such hosts do not stop
     `up`, because the job runs on without them."""
@@ -72,8 +72,8 @@ class UpReport:
         return gravest_exit_code(error.exit_code for error in self.missing) if self.missing else ExitCode.OK
 
     def complain(self) -> None:
-        """Raise HvdockerError if hosts did not answer (`missing`). The plan for the other hosts was carried out all the
-        same."""
+        """Raise HvdockerError if hosts did not answer (`missing`). The plan for the other hosts was carried out
+        nevertheless."""
         raise_all("some hosts were left out", self.missing)
 
     @property
@@ -97,9 +97,9 @@ def up(
 ) -> UpReport:
     """Bring the cluster up, and return the plan and the hosts.
 
-    `show` is called with the plan before the plan is applied. `tell` is called with an explanation of the placement
-    if `options.request` is given. No lock is taken for a dry run or an empty plan. If the plan fails, the error is
-    raised, and what this `up` created is removed unless `options.keep` says otherwise."""
+    `show` is called with the plan before the plan is applied. `tell` is called with an explanation of the placement if
+    `options.request` is given. No lock is taken for a dry run or an empty plan. If applying the plan fails, what this
+    `up` created is removed (unless `options.keep` says otherwise), and the error is raised."""
     with connected(env, located, options.accept_new_host_keys, must_all=False) as session:
         from hvdocker.cluster.look_and_plan import explain_placement, look_and_plan
         from hvdocker.images.default_image import with_default_image
@@ -136,7 +136,7 @@ def _show(env: Env, plan: Plan, show: Show) -> None:
 
 
 def _hosts_to_lock(state: ClusterState, request: SlotRequest | None) -> list[str]:
-    """Return the hosts that `up` may change: all but those that the request excludes and that have no worker."""
+    """Return the hosts that `up` may change: hosts that the request does not exclude, and hosts that have a worker."""
     excluded = request.exclude if request else ()
     return [name for name in state.hosts if name not in excluded or name in state.workers()]
 
@@ -147,8 +147,8 @@ def _apply_or_roll_back(
     """Apply the plan. If that fails, remove what was created if `keep` is "never", and raise the error again.
 
     `held` are the locks. Nothing is removed if a lock was lost to another hvdocker process, because that process may
-    already use what was created. `state` was observed before the plan. If it had no worker, and everything was removed,
-    the cluster is also forgotten in .hvdocker (`forget`)."""
+    already use what was created. `state` was observed before the plan. If it had no worker, and everything created was
+    removed, no cluster is left: then its entry in .hvdocker is removed too (`forget`)."""
     from hvdocker.plan.apply import Context, apply, roll_back
 
     context = Context(located.inventory, session.links, env.listener, guard=held.raise_if_lost)
@@ -161,10 +161,10 @@ def _apply_or_roll_back(
 
 
 def _point_at_cluster(env: Env, located: Located) -> None:
-    """Make this the current cluster of the user's folder, for verbs without -i.
+    """Make this the current cluster of the user's folder. Verbs without -i then use it.
 
-    Sends notes on hosts that are no longer in the inventory, and on another cluster that was current before. `up`
-    calls this before it creates anything, so that `down` finds what an interrupted `up` leaves."""
+    Sends notes on hosts that are no longer in the inventory, and on another cluster that was current before. `up` calls
+    this before it creates anything, so that `down` finds what an interrupted `up` leaves."""
     for reached, name in former_hosts(located).items():
         env.listener(Event("note", former_note(name, reached), name))
     before = point_at(located)
@@ -175,7 +175,7 @@ def _point_at_cluster(env: Env, located: Located) -> None:
 def user_public_key(located: Located) -> str | None:
     """Return the public half of the user's own key pair, None if the inventory names no keys.
 
-    Raises UsageProblem if the key pair is missing or damaged, so that this is found before any host is changed."""
+    Raises UsageProblem if the key pair is missing or damaged. `up` reads the key before it changes any host."""
     brought = located.inventory.keys
     if brought is None:
         return None

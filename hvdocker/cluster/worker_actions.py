@@ -30,9 +30,9 @@ SSHD_PAUSES_S = (0.05, 0.05, 0.1, 0.1, 0.2, 0.2, 0.4, 0.4)
 
 
 def _make_keys(step: steps.MakeKeys, context: Context) -> None:
-    """Collect or generate the cluster's SSH keys, and keep them and the members in the context, in memory.
+    """Collect or generate the cluster's SSH keys. Store them and the cluster's members in `context`, in memory.
 
-    The actions that follow read them there."""
+    Later steps of the plan read them from the context."""
     trust = step.trust
     context.trust = trust
     new_hosts = {name: key_pairs.make_pair() for name in trust.new_host_keys}
@@ -41,9 +41,9 @@ def _make_keys(step: steps.MakeKeys, context: Context) -> None:
 
 
 def _client_key(step: steps.MakeKeys, context: Context) -> key_pairs.SshKeyPair:
-    """Return the client key of the cluster: the user's own, else that of a worker that is kept, else a new one.
+    """Return the client key of the cluster: the user's own, else that of a worker that is kept, else a new key.
 
-    Raises HvdockerError if the worker has lost its key."""
+    Raises HvdockerError if the kept worker has lost its key."""
     trust = step.trust
     if trust.user_key_files:
         return key_pairs.read_user_key_pair(*map(Path, trust.user_key_files))
@@ -69,9 +69,10 @@ def make_folders(
     context: Context, host: str, root: str, paths: tuple[str, ...], is_shared: bool, members: str = ""
 ) -> None:
     """Create the folders `paths` in `root` on a host. With `is_shared` they are open to all users, otherwise private.
-    `members` is the line of the file `members` in `root`, which is written too; without it, no such file is written.
 
-    If `root` is new, a function that removes it is recorded in the context, for the rollback of a plan that fails."""
+    `members` is the line of the file `members` in `root`, which is written too. If it is empty, the file is not
+    written. If `root` is new, a function that removes it is recorded in the context, for the rollback of a plan that
+    fails."""
     link = context.link(host)
     result = link.run(host_folders.make_folders(root, paths, is_shared, members))
     highest = host_folders.highest_new_folder(result.text)
@@ -95,7 +96,7 @@ def _make_network(step: steps.MakeNetwork, context: Context) -> None:
 def create_container(context: Context, host: str, spec: ContainerSpec, extra_labels: Mapping[str, str]) -> str:
     """Create a container without starting it, and return its id. `extra_labels` are added to the labels of `spec`.
 
-    A function that removes it is recorded in the context, for the rollback of a plan that fails."""
+    A function that removes the container is recorded in the context, for the rollback of a plan that fails."""
     engine = context.engine(host)
     body = create_body(spec, extra_labels)
     made: str = engine.create_container_from_config(body, spec.name)["Id"]
@@ -124,16 +125,17 @@ def _create_worker(step: steps.CreateWorker, context: Context) -> None:
 
 
 def _image_passwd(context: Context, host: str, spec: ContainerSpec, container: str) -> str:
-    """Return the /etc/passwd of the image of `spec`, read from `container`, which was made from it on `host`.
+    """Return the text of /etc/passwd in the image of `spec`, or empty text if the image has no such file.
 
-    It is read once per plan and reused for other hosts, since they have the same image. Empty without the file."""
+    The file is read from `container`, which was made from the image on `host`. It is read once per plan and reused for
+    other hosts, since they have the same image."""
     return context.once(
         f"passwd of {spec.image}", lambda: archive.read_text(context.engine(host), container, "/etc/passwd") or ""
     )
 
 
 def current_trust_files(context: Context) -> list[FileSpec]:
-    """Return the SSH files with the current members and keys in the context. The step MakeKeys sets these."""
+    """Return the SSH files of workers, made from the members and keys in the context. The step MakeKeys sets these."""
     trust, ring = context.trust, context.keyring
     return trust_files(
         context.template, trust.cluster, trust.members, trust.port, ring.host_publics, ring.client.public
@@ -156,7 +158,7 @@ def _start_container(step: steps.StartContainer, context: Context) -> None:
 def _sshd_answers(step: steps.AwaitSshd, context: Context) -> bool:
     """Return whether the worker's sshd answers a connection through the link to its host, within a few seconds.
 
-    This starts no process on the host. Also False if the link cannot open such connections."""
+    This starts no process on the host. Return False also if the link cannot open such connections."""
     for pause_s in SSHD_PAUSES_S:
         said = context.link(step.host).greeting(step.address, step.port, timeout_s=1.0)
         if said is None:

@@ -12,8 +12,9 @@ from hvdocker.errors import HostErrors, HvdockerError
 
 
 def show_error(console: Console, error: HvdockerError) -> None:
-    """Print an error: what failed, on which host, the evidence and the fix. If it has the errors of several hosts,
-    equal errors are printed once, with the names of all their hosts."""
+    """Print an error: what failed, on which host, the evidence and the fix.
+
+    For an error that holds those of several hosts, equal errors are printed once, with the names of all their hosts."""
     if isinstance(error, HostErrors):
         console.print(_headline(error.what, None))
         for hosts, one in error.grouped():

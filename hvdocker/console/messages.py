@@ -1,4 +1,4 @@
-"""The sentences that verbs print about what they did, most of them when they have finished. Pure."""
+"""The sentences that verbs print about their work, most of them when they have finished. Pure."""
 
 from __future__ import annotations
 
@@ -44,8 +44,9 @@ def started(job: str, ranks: int, where: str) -> str:
 
 
 def nothing_left(seen: int, hosts: int) -> str:
-    """Return the sentence of `gc` if it finds nothing to remove. `seen` is the number of hosts, of all `hosts`, that
-    could be looked at."""
+    """Return the sentence that `gc` prints if it finds nothing to remove.
+
+    `hosts` is the number of all hosts, and `seen` the number of hosts that could be observed."""
     where = pluralize(hosts, "host") if seen == hosts else f"{seen} of {pluralize(hosts, 'host')}"
     return f"nothing to do: nothing is left over on {where}"
 

@@ -1,4 +1,4 @@
-"""A table whose columns give way on a narrow terminal, so that no id, host name or exit code is cut."""
+"""Makes tables for narrow terminals: whole columns are left out, so that no id, host name or exit code is cut."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ def narrow_table(
     wrapped: Collection[str] = (),
     right: Collection[str] = (),
 ) -> Table:
-    """Return a table of the rows, which have a cell for each heading. If it is wider than `width`, columns are left out
-    in the order of `left_out_first`; if that is not enough, the table is wider.
+    """Return a table of the rows. Each row maps the headings of the columns to cells.
 
-    Cells of the columns `wrapped` may be wrapped at blanks. Columns in `right` are aligned at the right."""
+    If the table is wider than `width`, columns are left out in the order of `left_out_first`. If that is not enough,
+    the table stays wider. Cells of the columns `wrapped` may be wrapped at blanks. Columns in `right` are aligned at
+    the right."""
     columns = list(rows[0])
     widths = {name: max(len(name), *(_needed(row[name], name in wrapped) for row in rows)) + 2 for name in columns}
     for name in left_out_first:
@@ -38,6 +39,8 @@ def narrow_table(
 
 
 def _needed(cell: str | Text, is_wrapped: bool) -> int:
-    """Return how many columns of the terminal a cell needs: if it may be wrapped, as many as its longest word."""
+    """Return how many columns of the terminal a cell needs.
+
+    A cell that may be wrapped needs as many as its longest word."""
     words = str(cell).split(" ") if is_wrapped else [str(cell)]
     return max(map(cell_len, words))

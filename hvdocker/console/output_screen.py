@@ -1,5 +1,5 @@
-"""Write the output of a job to stdout: lines in batches, and on a terminal the current states of progress bars below
-them, one row for each bar.
+"""Writes the output of a job to stdout. On a terminal, the current states of progress bars are below the lines, one row
+for each bar.
 
 A job may print more lines than can be written one by one. So lines that come within INTERVAL_S after a write are
 collected. They are written together with the first line after that time, or else by a thread."""
@@ -17,15 +17,17 @@ from rich.text import Text
 
 # The shortest time between two writes. The terminal is redrawn this often.
 INTERVAL_S = 0.1
-# Without a terminal a state that stands still this long becomes a line.
+# Without a terminal, a state that has not changed for this long is written as a line.
 STILL_S = 10.0
 MAX_ROWS = 12
 
 
 @dataclass
 class _State:
-    """The current state of a progress bar: its text, and since when it has not changed (time of the screen's clock).
-    `is_written` says that it was already written as a line."""
+    """The current state of a progress bar.
+
+    `text` is the text of the bar, and `since` the time at which it became so, by the screen's clock. `is_written` says
+    that the text was already written as a line."""
 
     text: Text
     since: float
@@ -33,11 +35,11 @@ class _State:
 
 
 class OutputScreen:
-    """Writes lines, and the current states of progress bars. A state belongs to an owner (a rank and its stream), which
-    has one state at most. `clock` returns the time in seconds.
+    """Writes lines of output, and shows the current states of progress bars.
 
-    A terminal shows the states below the lines. Elsewhere a state is written as a line if it has not changed for
-    STILL_S."""
+    A progress bar belongs to an owner (a rank and its stream), which has one bar at most. On a terminal the states are
+    shown below the lines. Elsewhere a state is written as a line if it has not changed for STILL_S. `clock` returns the
+    time in seconds."""
 
     def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
         self._console = console
@@ -61,15 +63,18 @@ class OutputScreen:
         return capture.get()
 
     def add_line(self, line: str, owner: Hashable = None) -> None:
-        """Write a line that is ready for the terminal, such as one made with `render`. If `owner` (a rank and its
-        stream) has a progress bar, the row of the bar below the lines disappears until the next `set_state`."""
+        """Write a line that is ready for the terminal, such as the result of `render`.
+
+        If `owner` (a rank and its stream) has a progress bar, its row below the lines disappears until the next
+        `set_state`."""
         with self._lock:
             self._lines.append(line)
             self._is_stale |= self._states.pop(owner, None) is not None
             self._write_in_time()
 
     def set_state(self, owner: Hashable, text: Text) -> None:
-        """Show `text` as the state of the progress bar of its owner, in place of the owner's last state."""
+        """Show `text` as the state of the progress bar of `owner` (a rank and its stream), in place of the last
+        state."""
         with self._lock:
             self._states[owner] = _State(text, self._clock())
             self._is_stale = True
@@ -77,8 +82,10 @@ class OutputScreen:
 
     @contextmanager
     def suspended(self) -> Iterator[None]:
-        """Write all lines and remove the states of progress bars from the terminal, so that the caller can print to it
-        in the `with` block. After the block the states are drawn again."""
+        """Write all lines and remove the states of progress bars, so that the caller can print to the terminal in the
+        `with` block.
+
+        After the block the states are drawn again."""
         with self._lock:
             self._write(is_last=True)
             yield
@@ -86,8 +93,9 @@ class OutputScreen:
             self._wake_thread()
 
     def close(self) -> None:
-        """Write what is left, and end the thread. The last states of progress bars become lines. Raise the error of a
-        write that failed in the thread. A second call does nothing."""
+        """Write everything that is not yet written, and end the thread. The last states of progress bars become lines.
+
+        Raise the error of a write that failed in the thread. A second call does nothing."""
         with self._lock:
             if self._is_closed:
                 return
@@ -99,8 +107,10 @@ class OutputScreen:
         self._raise_failure()
 
     def _write_in_time(self) -> None:
-        """Write all waiting lines and states immediately, or let the thread write them later if the last write was less
-        than INTERVAL_S ago. Raise the error of a write that failed in the thread."""
+        """Write all waiting lines and states now, or let the thread write them later if the last write was less than
+        INTERVAL_S ago.
+
+        Raise the error of a write that failed in the thread."""
         self._raise_failure()
         if self._clock() >= self._next:
             self._write()
@@ -108,13 +118,16 @@ class OutputScreen:
             self._wake_thread()
 
     def _raise_failure(self) -> None:
-        """Raise the error of a write that failed in the thread, such as a broken pipe. Return if none failed."""
+        """Raise the error of a write that failed in the thread, such as a broken pipe. Do nothing if no write
+        failed."""
         if self._failure:
             raise self._failure
 
     def _write(self, is_last: bool = False) -> None:
-        """Write the waiting lines. On a terminal, draw the states of progress bars below them; with `is_last` they are
-        only removed and not drawn again. Elsewhere, write states that have not changed for STILL_S as lines."""
+        """Write the waiting lines.
+
+        On a terminal, draw the states of progress bars below them. With `is_last` the states are only removed and not
+        drawn again. Elsewhere, write states that have not changed for STILL_S as lines."""
         if not self._is_live:
             self._write_still_states()
         lines, self._lines = self._lines, []
@@ -137,8 +150,9 @@ class OutputScreen:
                 self._lines.append(self.render(state.text))
 
     def _drawn_rows(self) -> list[str]:
-        """Return one row for each state of a progress bar, cut to the width of the terminal. If there are too many for
-        the terminal, the last row says how many are missing."""
+        """Return one row for each progress bar: its state, cut to the width of the terminal.
+
+        If there are too many bars for the terminal, the last row says how many are left out."""
         size = self._console.size
         most = max(1, min(MAX_ROWS, size.height - 3))
         shown = list(self._states.values())
@@ -153,7 +167,9 @@ class OutputScreen:
             self._wake.set()
 
     def _run(self) -> None:
-        """Write what waits, at most once in INTERVAL_S, until the screen is closed or a write fails."""
+        """Write waiting lines and states, at most once in INTERVAL_S, until the screen is closed or a write fails.
+
+        This is the function of the thread."""
         while not self._is_closed and self._failure is None:
             self._wake.wait(STILL_S if self._states and not self._is_live else None)
             self._wake.clear()

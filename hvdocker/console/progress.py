@@ -1,4 +1,4 @@
-"""Show progress on stderr: on a terminal a live table of what every host does, elsewhere plain lines."""
+"""Shows progress on stderr: on a terminal a live table of what every host does, elsewhere plain lines."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ _LONG_S = 2
 
 
 class Progress:
-    """A listener that shows a verb's Events while its `with` block runs: as a live table on a terminal, as lines
-    elsewhere. With `is_quiet` it shows no events."""
+    """A listener that shows the events of a verb while its `with` block runs.
+
+    On a terminal the events are shown as a live table, elsewhere as lines. With `is_quiet` no events are shown."""
 
     def __init__(self, console: Console, is_quiet: bool = False, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
@@ -48,8 +49,9 @@ class Progress:
         self.pause()
 
     def pause(self) -> None:
-        """Stop the live table for good, because something else needs the terminal, such as a question or the output
-        of a job. Later events are printed as lines. Also close the screen that `output_screen` returned, if any."""
+        """Stop the live table for good, because a question or the output of a job needs the terminal.
+
+        Later events are printed as lines. If `output_screen` returned a screen, that screen is closed too."""
         if self._live:
             self._live.stop()
             self._live = None
@@ -98,8 +100,10 @@ class Progress:
             self._began.setdefault(key, self._now())
 
     def _print(self, event: Event) -> None:
-        """Print an event as a line, because there is no live table. Each text is printed once per stage (kind of work)
-        and host, without counters. Events of the stage `connect` are left out, and so are events with `is_end`."""
+        """Print an event as a line, because there is no live table.
+
+        Each text is printed once per stage (kind of work) and host, without counters. Events of the stage `connect` and
+        events with `is_end` are not printed."""
         mark = (event.stage, event.host, event.text)
         if event.is_end or event.stage == "connect" or mark in self._said:
             return

@@ -1,4 +1,4 @@
-"""Remove terminal control sequences from text of hosts, engines, ranks and file names. Pure.
+"""Removes terminal control sequences from text of hosts, engines, ranks and file names. Pure.
 
 Sequences that could change the terminal's title, clipboard, cursor, colours or text direction are removed. Readable
 text stays."""
@@ -33,8 +33,8 @@ def sanitized(text: str) -> str:
 
 
 def sanitized_with_colours(text: str) -> str:
-    """Return the text without control sequences other than colours, which a rank may use in its output.
+    """Return the text without control sequences, except for colours, which a rank may use in its output.
 
-    Only for text that rich then parses: the colour sequences must not reach the terminal unparsed."""
+    Use the result only as text that rich parses: the colour sequences must not reach the terminal unparsed."""
     pieces = _COLOUR.split(text)
     return "".join(piece if number % 2 else sanitized(piece) for number, piece in enumerate(pieces))

@@ -1,5 +1,6 @@
-"""The consoles: results go to stdout, everything else to stderr. Both print plain text if the stream is no terminal,
-and both sanitize all text, wherever it comes from."""
+"""The consoles: results go to stdout, everything else to stderr.
+
+Both print plain text if the stream is no terminal. Both remove control sequences from all text."""
 
 from __future__ import annotations
 
@@ -39,15 +40,15 @@ def err() -> Console:
 
 
 def write_script(text: str) -> None:
-    """Write a shell script to stdout: unchanged to a file or a pipe, sanitized to a terminal."""
+    """Write a shell script to stdout. In a file or a pipe it is unchanged; on a terminal control sequences are
+    removed."""
     sys.stdout.write(sanitized(text) if sys.stdout.isatty() else text)
 
 
 def _console(stream: TextIO) -> Console:
-    """Return a console for the stream. A file or pipe gets tables of up to 200 columns, so that rows are not
-    wrapped.
+    """Return a console for the stream. A file or pipe gets tables of up to 200 columns, so that rows are not wrapped.
 
-    rich itself honours NO_COLOR and detects whether the stream is a terminal."""
+    NO_COLOR and the check whether the stream is a terminal are left to rich."""
     width = None if stream.isatty() else 200
     return SanitizedConsole(
         file=stream, theme=_THEME, highlight=False, soft_wrap=True, emoji=False, markup=False, width=width

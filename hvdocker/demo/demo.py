@@ -1,8 +1,8 @@
-"""The verb `demo`: brings up two workers on this machine's own engine, trains the example `digits` on them, brings the
-results home and takes the cluster down.
+"""The verb `demo`: trains the example `digits` on two workers of this machine's own engine.
 
-Every step is an `hvdocker` command that the user could type in the folder of the demo. If a command fails or the user
-interrupts it, the cluster is taken down."""
+It brings the workers up, trains, fetches the results and takes the cluster down. Every step is an `hvdocker` command
+that the user could type in the folder of the demo. If a command fails or the user interrupts it, the cluster is taken
+down."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LEAST_ACCURACY = 0.9
 
 @dataclass(frozen=True)
 class DemoStep:
-    """A command of the demo: the words after `hvdocker`, and what it does."""
+    """A command of the demo. `words` are the words after `hvdocker`, and `about` says what the command does."""
 
     words: tuple[str, ...]
     about: str
@@ -47,18 +47,20 @@ DOWN = DemoStep(("down", "-y", "--discard"), "the demo has not ended well: its c
 
 
 class CommandRunner(Protocol):
-    """Runs `hvdocker` commands. `is_interrupted` says whether the user has asked for the end (Ctrl-C)."""
+    """Runs `hvdocker` commands. `is_interrupted` says whether the user has interrupted the demo (Ctrl-C)."""
 
     @property
     def is_interrupted(self) -> bool: ...
 
     def run(self, words: tuple[str, ...]) -> int:
-        """Run a command to its end and return its exit code."""
+        """Run `hvdocker` with these words to its end, and return its exit code."""
 
 
 @dataclass(frozen=True)
 class DemoReport:
-    """What the demo has shown. `accuracy` is that of the model on `images` images that no rank trained on."""
+    """The result of the demo. `model` is the file with the trained model, in `folder`.
+
+    `accuracy` is the share of `images` images that the model reads correctly. No rank trained on these images."""
 
     folder: Path
     model: Path
@@ -69,9 +71,9 @@ class DemoReport:
 def demo(folder: Path, runner: CommandRunner, show: Callable[[DemoStep], None]) -> DemoReport:
     """Run the demo in `folder`, which is made if it is missing. `show` is called before each command.
 
-    Raise UsageProblem if the folder has other files. Raise HvdockerError with the exit code of the command that failed,
-    or Interrupted; the cluster is then taken down, or the error says how to do that. Raise HvdockerError also if the
-    model did not come home or has learned too little."""
+    Raise UsageProblem if the folder has other files. If a command fails, the cluster is taken down, and HvdockerError
+    with the exit code of the command is raised, or Interrupted after Ctrl-C. If the cluster could not be taken down,
+    the error says how to do that. Also raise HvdockerError if the model was not fetched or has learned too little."""
     write_files(folder)
     for step in STEPS:
         show(step)
@@ -82,8 +84,9 @@ def demo(folder: Path, runner: CommandRunner, show: Callable[[DemoStep], None]) 
 
 
 def write_files(folder: Path) -> None:
-    """Copy the example into `folder`. Files that are there already stay as they are. Raise UsageProblem if `folder`
-    is not a folder, has other files or cannot be written."""
+    """Copy the example into `folder`. Files of the example that are already there stay unchanged.
+
+    Raise UsageProblem if `folder` is not a folder, has other files or cannot be written."""
     source = assets.demo_dir()
     names = {path.name for path in source.iterdir() if path.is_file()}
     try:
@@ -106,7 +109,9 @@ def write_files(folder: Path) -> None:
 def _ended_early(
     folder: Path, failed: DemoStep, code: int, runner: CommandRunner, show: Callable[[DemoStep], None]
 ) -> HvdockerError:
-    """Take the cluster down, and return the error for a demo that ended with the command `failed`."""
+    """Take the cluster down, and return the error for a demo in which the command `failed` failed or was interrupted.
+
+    `code` is the exit code of that command."""
     is_down = True
     if (folder / FOLDER / "current.json").exists():
         show(DOWN)
@@ -123,7 +128,9 @@ def _ended_early(
 
 
 def _read_report(folder: Path) -> DemoReport:
-    """Return what the newest job of the demo wrote. Raise HvdockerError if its results did not come home."""
+    """Return the result that the newest job of the demo wrote.
+
+    Raise HvdockerError if its files were not fetched, or if the model has learned too little."""
     results = sorted(folder.glob(f"{FOLDER}/jobs/*/out/result.json"), key=lambda path: path.stat().st_mtime)
     model = results[-1].with_name("model.npz") if results else None
     if model is None or not model.is_file():

@@ -1,4 +1,4 @@
-"""Runs this hvdocker's own commands, each as a process, and passes Ctrl-C on to the one that runs."""
+"""Runs commands of this hvdocker, each as a process, and passes Ctrl-C on to the command that runs."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _DROPPED = ("HVDOCKER_INVENTORY", "HVDOCKER_CLUSTER")
 
 
 class OwnCommands:
-    """Runs commands in `folder`. `environ` are the variables of this process.
+    """Runs `hvdocker` commands in `folder`. `environ` are the environment variables of this process.
 
-    Ctrl-C, SIGTERM and SIGHUP do not end this process: the command that runs gets a SIGINT for each, and ends in its
-    own way. `is_interrupted` is then True. Use it as a context manager."""
+    In the block of `passing_signals_on`, Ctrl-C, SIGTERM and SIGHUP do not end this process. The command that runs gets
+    a SIGINT for each of them, and ends in its own way. `is_interrupted` is then True."""
 
     def __init__(self, folder: Path, environ: Mapping[str, str]) -> None:
         self.is_interrupted = False
@@ -37,7 +37,9 @@ class OwnCommands:
                 signal.signal(number, handler)
 
     def run(self, words: tuple[str, ...]) -> int:
-        """Run `hvdocker WORDS…` to its end and return its exit code; 128 and its number if a signal ended it."""
+        """Run `hvdocker` with these words to its end, and return its exit code.
+
+        If a signal ended it, the exit code is 128 plus the number of the signal."""
         # In a session of its own, the process does not get the terminal's Ctrl-C a second time.
         self._running = subprocess.Popen(
             [sys.executable, "-m", "hvdocker", *words],

@@ -1,6 +1,6 @@
 """The verb `doctor`: examines all hosts at once and reports whether they are ready to train.
 
-Leaves nothing behind on a host."""
+What it creates on a host is removed again."""
 
 from __future__ import annotations
 
@@ -127,10 +127,10 @@ def examine_interfaces(links: Mapping[str, HostLink], placed: Mapping[str, HostP
 
 
 def _is_up_on(name: str, inventory: Inventory, state: ClusterState) -> bool:
-    """Whether the host has a worker or should have one.
+    """Whether the host has a worker, or lacks the worker that it should have.
 
-    No host should have a worker if the cluster is not up. If the cluster was created for a number of slots
-    (`up -np 6`), and its workers have all of these, the other hosts should have none."""
+    If no host has a worker, the cluster is not up, and no host should have one. If the cluster was created for a number
+    of slots (`up -np 6`), and the existing workers have all of these, the other hosts should have none."""
     workers = state.workers()
     return name in workers or (bool(workers) and not is_complete(inventory, state))
 
@@ -155,10 +155,11 @@ def _say(env: Env, text: str, host: str | None = None) -> None:
 def _examine(
     env: Env, inventory: Inventory, session: Session, outcomes: HostOutcomes[HostSeen], placed: Mapping[str, HostPlan]
 ) -> dict[str, HostFacts]:
-    """Return the facts of every host in the inventory. `outcomes` has the results of the ordinary observation.
+    """Return the facts of every host in the inventory, by host. `outcomes` has the results of the usual observation.
 
-    `placed` has the plans of the hosts on which a trial container may be started. It is empty if only cheap checks are
-    wanted, which start no container. The hosts of a local cluster are one machine, which is examined once."""
+    `placed` has the plans of the hosts on which a trial container (a short-lived container that shows what ranks will
+    find) may be started. It is empty for the cheap checks, which start no container. The hosts of a local cluster are
+    one machine, which is examined once."""
     from hvdocker.transport.pool import for_each_host
 
     examiner = Examiner(inventory, env.maker(), env.now, env.entropy)
@@ -206,7 +207,9 @@ def _placed(inventory: Inventory, state: ClusterState) -> tuple[dict[str, HostPl
 
 
 def _image_problems(inventory: Inventory, state: ClusterState, placed: Mapping[str, HostPlan]) -> list[HvdockerError]:
-    """Return why `up` could not bring the image to the hosts, such as that no engine has it. Empty if it could."""
+    """Return the error that `up` would raise about the image, in a list: for example, no engine has the image.
+
+    The list is empty if `up` could bring the image to the hosts."""
     try:
         plan_image(inventory, state, placed)
     except HvdockerError as error:
@@ -241,10 +244,10 @@ def _note(problems: Problems, check: str, errors: list[HvdockerError], everyone:
 
 
 def _missing_image_bytes(state: ClusterState, seen: HostSeen | None) -> int:
-    """Return how many bytes the cluster's image will take on a host that lacks it. `seen` is the observed host, None if
-    it could not be observed.
+    """Return how many bytes the cluster's image will take on a host that lacks it.
 
-    Return 0 if the host has the image or was not observed, or if the size is unknown because no other engine has it."""
+    `seen` is the observed host, None if it could not be observed. Return 0 if the host has the image or was not
+    observed, or if the size is unknown because no other engine has the image."""
     if seen is None or seen.image is not None:
         return 0
     known = [state.controller_image, *(host.image for host in state.hosts.values())]

@@ -26,8 +26,10 @@ if TYPE_CHECKING:
 
 
 def _look_at_lock(link: HostLink) -> Holder | HvdockerError | None:
-    """Return the holder of the host's lock, or None if nobody holds it. Return the error if the folder of the lock
-    cannot be used. Nothing is written, so a disk that is full or read-only is not noticed here."""
+    """Return the holder of the host's lock, or None if nobody holds it.
+
+    Return the error if the folder of the lock cannot be used. Nothing is written, so a disk that is full or read-only
+    is not noticed here."""
     from hvdocker.locks.held_locks import LockUnusable, run_lock_command
 
     try:
@@ -52,7 +54,7 @@ class Examiner:
     ) -> HostFacts:
         """Return all facts about the host. Errors are collected in `failures` of the result, not raised.
 
-        `seen` is the result of the ordinary observation. If the observation failed, `seen` is None and `unfit` is the
+        `seen` is the result of the usual observation. If the observation failed, `seen` is None and `unfit` is the
         error. `place` is the host's plan. It is None for the cheap checks, or if the host cannot be planned. Then no
         trial container is started, and the code on the host is not examined."""
         from hvdocker.doctor.facts.gather import DEFAULT_DOCKER_ROOT, Attempts, see_clock, see_engine, see_machine
@@ -103,8 +105,8 @@ class Examiner:
     def _try(self, link: HostLink, place: HostPlan) -> TrialResult | None:
         """Run the trial container and return its result, or None if the host has no image for the container.
 
-        `place` is the host's plan. The image is the one that ranks run in. If it is missing on a host with GPUs,
-        any other hvdocker image is used, to test at least `--gpus`. The doctor ships no image."""
+        `place` is the host's plan. The container runs the image of the host's ranks. If that image is missing on a host
+        with GPUs, any other hvdocker image is used, to test at least `--gpus`. The doctor sends no image to a host."""
         from hvdocker.doctor.facts.trial_container import any_own_image, try_container
 
         has_gpus = bool(place.seen.gpus)
@@ -125,7 +127,7 @@ class Examiner:
 
 
 def _rank_image(place: HostPlan) -> str | None:
-    """Return the id of the image that ranks run in on the host of `place`: the image of its running worker, else the
+    """Return the id of the image of the ranks on the host of `place`: the image of its running worker, else the
     cluster's image.
 
     Return None if there is no running worker and the cluster's image is missing or not made for hvdocker."""

@@ -20,9 +20,9 @@ def run_preflight(
 ) -> SlotRequest | None:
     """Raise HvdockerError if hosts are not fit to train. Warnings are sent as note events.
 
-    Without a `request`, all hosts must be fit. With a `request`, unfit hosts that it does not name are left out
-    instead, unless no usable host would be left. Return the request with these hosts added to `exclude`, or None
-    without a request."""
+    Without a `request` (flags that choose slots), all hosts must be fit, and None is returned. With a `request`, unfit
+    hosts that it does not name are left out, and the request is returned with these hosts added to `exclude`. If no
+    usable host would be left, HvdockerError is raised."""
     report = doctor(env, located, DoctorOptions(accept_new_host_keys, is_cheap=True))
     errors = report_errors(report)
     spared = _hosts_to_leave_out(located, request, errors)
@@ -39,8 +39,8 @@ def run_preflight(
 def _hosts_to_leave_out(located: Located, request: SlotRequest | None, errors: list[HvdockerError]) -> set[str]:
     """Return the unfit hosts that the request can do without: those that it does not name.
 
-    `errors` are the BAD findings of the preflight. Return an empty set if there is no request, or if
-    no usable host would be left. Then the hosts' own errors are raised, which explain more than "not enough slots"."""
+    `errors` are the BAD findings of the preflight. Return an empty set if there is no request. Return it also if no
+    usable host would be left, so that the hosts' own errors are raised: they explain more than "not enough slots"."""
     if request is None:
         return set()
     named = {*request.include, *(share.host for share in request.exact)}

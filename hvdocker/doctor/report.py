@@ -22,11 +22,11 @@ class Mark(Enum):
 
 @dataclass(frozen=True)
 class Finding:
-    """The result of one check, whose name is `check`, such as `engine`.
+    """The result of one check. `check` is the name of the check, such as `engine`.
 
-    `shown` is short enough for a table cell, and `evidence` has the lines that explain it. `command` lets the user
-    see the evidence. `fix` is the command or advice that solves the problem. `is_unreachable` means that the host
-    could not be reached, which has its own exit code."""
+    `shown` is short enough for a table cell, and `evidence` has the lines that explain it. `command` lets the user see
+    the evidence. `fix` is the command or advice that solves the problem. `is_unreachable` means that the host could not
+    be reached, which has its own exit code."""
 
     check: str
     mark: Mark

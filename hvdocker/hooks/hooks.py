@@ -1,5 +1,7 @@
-"""Runs the hooks in .hvdocker/hooks/ before and after verbs, outside of all locks: a hook that calls hvdocker
-would otherwise wait for itself. A failed `pre-` hook stops its verb; any other failed hook is only a note."""
+"""Runs the hooks in .hvdocker/hooks/ before and after verbs.
+
+A failed `pre-` hook stops its verb; any other failed hook is only a note. No lock is held while a hook runs, because a
+hook that calls hvdocker would otherwise wait for a lock of the command that called the hook."""
 
 from __future__ import annotations
 
@@ -28,16 +30,18 @@ def discard_output(line: bytes) -> None:
 
 @dataclass
 class VerbExit:
-    """The exit code of a verb that finished without an exception. The verb sets `code` inside `Hooks.around`, and
-    the `post-` hook gets it."""
+    """The exit code of a verb that finished without an exception.
+
+    The verb sets `code` inside `Hooks.around`, and the `post-` hook gets this code."""
 
     code: int = 0
 
 
 @dataclass(frozen=True)
 class Hooks:
-    """The user's hooks as one command runs them. `verb` is the name of the command's verb, such as `train`. With
-    `is_skipped` (the flag --skip-hooks) no hook runs. `on_output` receives each line that a hook prints. `job` and
+    """The user's hooks, as one hvdocker command runs them. `verb` is the verb of that command, such as `train`.
+
+    With `is_skipped` (the flag --skip-hooks) no hook runs. `on_output` receives each line that a hook prints. `job` and
     `hosts` are the id and the hosts of the command's job; both are empty until a job has started. Hooks get them as
     environment variables."""
 
@@ -50,16 +54,18 @@ class Hooks:
     hosts: tuple[str, ...] = ()
 
     def for_cluster(self, located: Located) -> Hooks:
-        """Return these hooks for another cluster. The verb `run` needs this, because every `run` creates a cluster
-        of its own."""
+        """Return these hooks for another cluster.
+
+        The verb `run` needs this, because every `run` creates a cluster of its own."""
         return replace(self, located=located)
 
     def with_job(self, job: str, hosts: tuple[str, ...]) -> Hooks:
         return replace(self, job=job, hosts=hosts)
 
     def before(self, what: str) -> None:
-        """Run the hook `pre-<what>`; `what` is a verb, such as `up`. Raise HvdockerError, which stops the verb, if the
-        hook fails or its file cannot be trusted. Do nothing if there is no such hook."""
+        """Run the hook `pre-<what>`; `what` is a verb, such as `up`. Do nothing if there is no such hook.
+
+        Raise HvdockerError, which stops the verb, if the hook fails or its file cannot be trusted."""
         name = f"pre-{what}"
         try:
             self._run(name, None)
@@ -67,24 +73,26 @@ class Hooks:
             raise error.as_error(f"the hook {name} {error.how}, so nothing was done") from None
 
     def after(self, what: str, code: int) -> None:
-        """Run the hook `post-<what>`; `what` is a verb, such as `up`, and `code` the verb's exit code. If the hook
-        fails, send only a note. Do nothing if there is no such hook."""
+        """Run the hook `post-<what>`; `what` is a verb, such as `up`, and `code` the verb's exit code.
+
+        Do nothing if there is no such hook. If the hook fails, send only a note."""
         self._run_or_note(f"post-{what}", code)
 
     def failed(self, error: BaseException) -> None:
-        """Run the hook `on-failure` and tell it the exit code of `error`, the error that ended the verb. The hook does
-        not run for a UsageProblem, because then nothing was tried. If the hook itself fails, send only a note."""
+        """Run the hook `on-failure`. `error` is the error that ended the verb; the hook gets its exit code.
+
+        The hook does not run for a UsageProblem, because then the verb has not changed anything. If the hook itself
+        fails, send only a note."""
         if not isinstance(error, UsageProblem):
             self._run_or_note("on-failure", exit_code_of(error))
 
     @contextmanager
     def around(self, what: str) -> Iterator[VerbExit]:
-        """Run the hook `pre-<what>` before the body and `post-<what>` after it; `what` is a verb, such as `up`. If the
-        body or the `pre-` hook raises, run `on-failure` (see `failed`) instead of `post-<what>` and raise the exception
-        again.
+        """Run the hook `pre-<what>` before the `with` block and `post-<what>` after it; `what` is a verb, such as `up`.
 
-        Use this only for a verb that is finished when the body ends. The body may set the exit code for the `post-`
-        hook in the VerbExit."""
+        If the block or the `pre-` hook raises, run `on-failure` (see `failed`) instead of `post-<what>` and raise the
+        exception again. Use this only for a verb that is finished when the block ends. The block may set the exit code
+        for the `post-` hook in the VerbExit."""
         end = VerbExit()
         with self.on_failure():
             self.before(what)
@@ -126,11 +134,11 @@ class Hooks:
             raise _HookFailed(path, how, end.last_lines)
 
     def _find_hook(self, name: str) -> Path | None:
-        """Return the path of the file of the hook `name`, such as `pre-up`. Raise HvdockerError if another user may
-        have changed the file or its folder.
+        """Return the path of the file of the hook `name`, such as `pre-up`, or None if the hook is not to be run.
 
-        Return None if the hook is not to be run: hooks are skipped, the file is missing or not executable, or this
-        command was itself called, directly or not, by that hook. A note names a file that is not executable."""
+        It is not to be run if hooks are skipped, if the file is missing or not executable, or if this command was
+        itself called, directly or not, by that hook. A note names a file that is not executable. Raise HvdockerError if
+        another user may have changed the file or its folder."""
         path = self.located.state / "hooks" / name
         if self.is_skipped or name in self.running or not path.exists():
             return None
@@ -155,11 +163,12 @@ class Hooks:
         return tuple(filter(None, self.env.environ.get(HOOK_VARIABLE, "").split(",")))
 
     def _variables(self, name: str, code: int | None) -> dict[str, str]:
-        """Return the environment variables for the hook `name`: those of this command, and HVDOCKER_VERB,
-        HVDOCKER_CLUSTER, HVDOCKER_INVENTORY, HVDOCKER_HOSTS (the hosts of the job; all hosts of the inventory if those
-        are not known) and HVDOCKER_HOOK (the names of the running hooks). HVDOCKER_JOB and HVDOCKER_EXIT_CODE are there
-        if known. `code` is the verb's exit code, None if there is none yet. If another hook called this command, that
-        hook's HVDOCKER_JOB and HVDOCKER_EXIT_CODE are left out."""
+        """Return the environment variables for the hook `name`: those of this command, and some of hvdocker.
+
+        These are HVDOCKER_VERB, HVDOCKER_CLUSTER, HVDOCKER_INVENTORY, HVDOCKER_HOSTS (the hosts of the job, or all
+        hosts of the inventory if there is no job) and HVDOCKER_HOOK (the names of the running hooks). HVDOCKER_JOB and
+        HVDOCKER_EXIT_CODE are set only if they are known: values that this command got from another hook are removed.
+        `code` is the verb's exit code, None if there is none yet."""
         inventory = self.located.inventory
         known = {"HVDOCKER_JOB": self.job, "HVDOCKER_EXIT_CODE": "" if code is None else str(code)}
         around = {each: value for each, value in self.env.environ.items() if each not in known}
@@ -175,8 +184,10 @@ class Hooks:
 
 
 class _HookFailed(Exception):
-    """A hook failed or could not be started. `how` completes the sentence "the hook NAME ...", as in `failed with exit
-    code 2`. `path` is the file of the hook; `lines` are the last lines that it printed."""
+    """The error of a hook that failed or could not be started.
+
+    `how` completes the sentence "the hook NAME ...", as in `failed with exit code 2`. `path` is the file of the hook;
+    `lines` are the last lines that the hook printed."""
 
     def __init__(self, path: Path, how: str, lines: tuple[str, ...] = ()) -> None:
         super().__init__(how)
@@ -188,8 +199,9 @@ class _HookFailed(Exception):
 
 
 def exit_code_of(error: BaseException) -> int:
-    """Return the exit code with which hvdocker will end because of this error. It is never 0: an exception without an
-    exit code counts as a general error."""
+    """Return the exit code with which hvdocker will end because of this error.
+
+    It is never 0: an exception without an exit code counts as a general error."""
     if isinstance(error, KeyboardInterrupt):
         return int(ExitCode.INTERRUPTED)
     code = getattr(error, "exit_code", getattr(error, "code", None))

@@ -1,4 +1,4 @@
-"""Runs a hook as a process on the controller, without standard input, and checks whether the file of a hook can be
+"""Runs a hook as a process on the controller, without standard input. Also checks whether the file of a hook can be
 trusted."""
 
 from __future__ import annotations
@@ -24,17 +24,20 @@ _LAST_LINES = 10
 
 @dataclass(frozen=True)
 class HookResult:
-    """How a hook ended. `code` is its exit code, or the negative signal number if a signal killed it, as in subprocess.
-    `last_lines` are the last lines that it printed."""
+    """The end of a hook's process.
+
+    `code` is the exit code, or the negative signal number if a signal killed the process, as in subprocess.
+    `last_lines` are the last lines that the hook printed."""
 
     code: int
     last_lines: tuple[str, ...] = ()
 
 
 def run_hook(path: Path, folder: Path, environ: Mapping[str, str], say: Callable[[bytes], None]) -> HookResult:
-    """Run the hook (the file `path`) in the folder `folder` until it ends, and return how it ended. `environ` is its
-    whole environment. `say` gets every line of its output. Raise OSError if the hook cannot be started. On Ctrl-C wait
-    a few seconds for the hook, kill it if it still runs, and raise KeyboardInterrupt."""
+    """Run the hook (the file `path`) in the folder `folder` until it ends, and return how it ended.
+
+    `environ` is its whole environment. `say` is called with every line of its output. Raise OSError if the hook cannot
+    be started. On Ctrl-C wait a few seconds for the hook, kill it if it still runs, and raise KeyboardInterrupt."""
     process = subprocess.Popen(
         [str(path)], cwd=folder, env=environ, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     )
@@ -50,8 +53,10 @@ def run_hook(path: Path, folder: Path, environ: Mapping[str, str], say: Callable
 
 
 class _OutputReader:
-    """Reads the output of the hook `process` in a thread, and passes every line to `say`. `finish` waits only about a
-    second after the hook has ended, because another process that the hook started may keep the pipe open."""
+    """Reads the output of the hook `process` in a thread, and passes every line to `say`.
+
+    `finish` waits for the end of the output, but only about a second, because another process that the hook started may
+    keep the pipe open."""
 
     def __init__(self, process: subprocess.Popen[bytes], say: Callable[[bytes], None]) -> None:
         assert process.stdout is not None
@@ -73,8 +78,9 @@ class _OutputReader:
 
 
 def is_private_group(uid: int, gid: int) -> bool:
-    """Return whether the group `gid` is the user's own: it has the name of the user `uid` and no other members. Many
-    distributions create such a group for every user. Return False if the user or the group does not exist."""
+    """Return whether the group `gid` is the user's own: it has the name of the user `uid` and no other members.
+
+    Many distributions create such a group for every user. Return False if the user or the group does not exist."""
     try:
         owner, group = pwd.getpwuid(uid).pw_name, grp.getgrgid(gid)
     except KeyError:
@@ -86,7 +92,7 @@ def _wait_or_kill(process: subprocess.Popen[bytes]) -> None:
     try:
         process.wait(_GRACE_S)
     except BaseException as reason:
-        # A second Ctrl-C ends the wait too.
+        # A second Ctrl-C also ends the wait.
         process.kill()
         process.wait()
         if not isinstance(reason, subprocess.TimeoutExpired):
@@ -95,16 +101,18 @@ def _wait_or_kill(process: subprocess.Popen[bytes]) -> None:
 
 @dataclass(frozen=True)
 class TrustProblem:
-    """Why a file cannot be trusted (`what`), and the command or advice for the user that fixes it (`fix`)."""
+    """A reason not to trust a file. `what` is the reason, and `fix` the command or advice that solves the problem."""
 
     what: str
     fix: str = "make it your own and writable by you alone"
 
 
 def trust_problem(path: Path, is_private: Callable[[int, int], bool] = is_private_group) -> TrustProblem | None:
-    """Return why the file or folder `path` cannot be trusted, or None if it can. A hook is code, so it must belong to
-    the user or root, and no other user may write to it. `is_private` gets the ids of the file's owner and group, and
-    returns whether the group has no members but the owner. If so, the group may write."""
+    """Return why the file or folder `path` cannot be trusted, or None if it can.
+
+    A hook is code, so it must belong to the user or root, and no other user may write to it. Its group may write only
+    if the group has no members but the owner. `is_private` checks that; it gets the ids of the file's owner and
+    group."""
     try:
         found = path.stat()
     except OSError as error:

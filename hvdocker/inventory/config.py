@@ -1,4 +1,4 @@
-"""The verb config: the inventory as hvdocker understands it. Contacts no host."""
+"""The verb config: returns the inventory as hvdocker understands it. Contacts no host."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ __all__ = ["ConfigView", "config", "config_json", "config_yaml", "schema_text"]
 
 
 def config(env: Env, explicit: Path | None) -> ConfigView:
-    """Return the inventory as the verb `config` shows it: secret values hidden, SSH settings combined with
-    those of ~/.ssh/config and of the system's file.
+    """Return the inventory as the verb `config` shows it.
 
-    `explicit` is the inventory file that the user named. With None the file is chosen as for other verbs (`choose` in
-    locate.py). For a local cluster the files of SSH are not read."""
+    Secret values are hidden. SSH settings are combined with those of ~/.ssh/config and of the system's file; for a
+    local cluster these files are not read. `explicit` is the inventory file that the user named. With None the file is
+    chosen as for other verbs (`choose` in locate.py)."""
     from hvdocker.inventory.ssh_config import config as ssh_config
 
     choice = choose(env, explicit)

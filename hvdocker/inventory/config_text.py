@@ -1,5 +1,6 @@
-"""Render an inventory in full, as YAML or JSON: every setting, where it comes from, and the default if it is
-not set. Without settings of ~/.ssh/config (`effective_ssh`), the YAML parses to the same inventory. Pure."""
+"""Renders an inventory in full, as YAML or JSON: every setting, where it comes from, and the default if it is not set.
+
+If no settings of ~/.ssh/config were added (`effective_ssh` is empty), the YAML parses to the same inventory. Pure."""
 
 from __future__ import annotations
 
@@ -30,9 +31,10 @@ class ConfigView:
     effective_ssh: tuple[EffectiveSsh, ...] = ()
 
     def settings(self, host: Host, index: int) -> dict[str, Setting]:
-        """Return the SSH settings of a host by key: user, port, key, jump, handshake_timeout. `index` is the host's
-        position in the inventory. The settings are combined with ~/.ssh/config if it was read; otherwise they are
-        those of the inventory, with empty origins."""
+        """Return the SSH settings of a host by key: user, port, key, jump, handshake_timeout.
+
+        The settings are combined with ~/.ssh/config if it was read. Otherwise they are those of the inventory, with
+        empty origins. `index` is the host's position in the inventory."""
         if self.effective_ssh:
             reach = self.effective_ssh[index]
             return {each.name: getattr(reach, each.name) for each in SSH_FIELDS}
@@ -46,8 +48,10 @@ def config_yaml(view: ConfigView) -> str:
 
 
 def config_json(view: ConfigView) -> dict[str, object]:
-    """Return the inventory as a JSON object. It has the path of the file (`inventory`), the reason why this file was
-    chosen (`why`), and all keys of an inventory except the top-level `ssh`, whose settings are in each host.
+    """Return the inventory as a JSON object.
+
+    It has the path of the file (`inventory`), the reason why this file was chosen (`why`), and all keys of an inventory
+    except the top-level `ssh`, whose settings are in each host.
 
     The `ssh` of a host maps each setting to its `value` and its origin (`from`). If ~/.ssh/config was read, it also has
     `keys` (the key files to try) and `hostname` (what ssh connects to). Sizes are in bytes. A key that is not set has

@@ -1,5 +1,6 @@
-"""Read typed values of an inventory, checked against the table of fields (fields.py). Problems are collected in the
-document instead of raised. Pure."""
+"""Reads typed values of an inventory, checked against the table of fields (fields.py). Pure.
+
+Problems are collected in the document instead of raised."""
 
 from __future__ import annotations
 
@@ -51,9 +52,9 @@ class FieldReader:
         return value
 
     def text(self, values: Values, path: KeyPath, field: Field, check: TextCheck | None = None) -> str | None:
-        """Return the value of the key `field` in the mapping `values` as text. Return None if the key is missing. If
-        the value does not match the pattern of the field, or `check` finds a problem, report it and return None.
+        """Return the value of the key `field` in the mapping `values` as text. Return None if the key is missing.
 
+        If the value does not match the pattern of the field, or `check` finds a problem, report it and return None.
         `check` gets the text and returns what is wrong with it, or None. `path` is the place of the mapping, such as
         ("hosts", 1)."""
         return self.checked(values.get(field.name), (*path, field.name), field, check)
@@ -132,9 +133,10 @@ class FieldReader:
         return found
 
     def describe_value(self, value: object, path: KeyPath) -> str:
-        """Return how a message names a value (`should be text, got …`): text in quotes and shortened, `a mapping`, `a
-        list`, `an empty list` or `nothing`, and any other value as it is spelled in the file. `path` is the place of
-        the value."""
+        """Return how a message names a value, for the end of `should be text, got …`.
+
+        Text is put in quotes and shortened. Mappings, lists and a missing value become `a mapping`, `a list`, `an empty
+        list` or `nothing`. Any other value is named as it is spelled in the file. `path` is the place of the value."""
         if isinstance(value, str):
             return f'"{shortened(value, MOST_SHOWN)}"'
         if isinstance(value, dict):
@@ -153,7 +155,10 @@ _HINTS = {
 
 def _suggestion(key: str, field: Field) -> str:
     """Return the end of the message about the unknown key `key` in the mapping `field`: the key that was probably
-    meant, or all known keys. A key of a mapping inside `field`, such as `port` of `ssh`, is named with that mapping."""
+    meant.
+
+    If no key is similar, all known keys are named. A key of a mapping inside `field`, such as `port` of `ssh`, is named
+    with that mapping. For some wrong keys, such as `password`, the text says what to do instead."""
     for group in field.fields:
         # A list such as `hosts` has entries, not keys.
         if group.kind is FieldKind.GROUP and key in group.names:

@@ -28,7 +28,8 @@ LEAST_SHM = MIB
 
 
 def is_safe_text(text: str) -> bool:
-    """Return whether text may be written into a file or a command: not too long, no invisible characters.
+    """Return whether the text may be written into a file or a command: it is not too long and has no invisible
+    characters.
 
     Values of environment variables are not checked with this."""
     return len(text) <= MOST_TEXT and not has_invisible_characters(text)
@@ -68,7 +69,7 @@ class Field:
     is_required: bool = False
 
     def matches(self, text: str) -> bool:
-        """Return whether the text is safe (`is_safe_text`) and as a whole matches the pattern."""
+        """Return whether the text is safe (`is_safe_text`) and the whole text matches the pattern."""
         return is_safe_text(text) and re.fullmatch(self.pattern, text) is not None
 
     @property

@@ -1,4 +1,4 @@
-"""The verb init: write a first inventory, with hosts from ~/.ssh/config. Contacts no host."""
+"""The verb init: writes a first inventory, with hosts from ~/.ssh/config. Contacts no host."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ DEFAULT_FILE = Path("inventory.yaml")
 
 @dataclass(frozen=True)
 class SshConfigHost:
-    """A host that a Host line of ~/.ssh/config names. `about` is shown beside it in the list from which the user
-    chooses: its HostName, Port, User and ProxyJump, such as `10.0.0.5:2222, user kim, via bastion`, or empty text if
-    none is set."""
+    """A host that a Host line of ~/.ssh/config names.
+
+    `about` is shown beside it in the list from which the user chooses: its HostName, Port, User and ProxyJump, such as
+    `10.0.0.5:2222, user kim, via bastion`. It is empty if none of these is set."""
 
     name: str
     about: str = ""
@@ -35,7 +36,8 @@ class SshConfigHost:
 
 @dataclass(frozen=True)
 class InitRequest:
-    """The arguments of `init`. `path` is the file to write, `hosts` are the hosts that the user named.
+    """The arguments of the verb `init`. `path` is the file to write, `hosts` are the hosts that the user named.
+
     `takes_all` adds all hosts of ~/.ssh/config that an inventory can contain. `source` is a file of another tool with
     hosts (`--from`), such as a hostfile. `is_forced` allows overwriting an existing file."""
 
@@ -48,7 +50,7 @@ class InitRequest:
 
 @dataclass(frozen=True)
 class InitReport:
-    """The file that was written, and its hosts.
+    """The result of the verb `init`: the file that was written, and its hosts.
 
     `left_out` are hosts of ~/.ssh/config whose names an inventory cannot contain. `notes` say what of the file behind
     `--from` is not in the inventory. `ignores_state` is False if git would track our .hvdocker/ folder."""
@@ -185,7 +187,9 @@ def _describe_host(name: str, said: object) -> str:
 
 
 def _is_code_server(said: object) -> bool:
-    """Whether `said`, what ~/.ssh/config says of a host, is about a server of git repositories: nobody trains there."""
+    """Whether a host of ~/.ssh/config is a server of git repositories, on which nobody trains.
+
+    `said` has the host's options in ~/.ssh/config."""
     return isinstance(said, dict) and said.get("user") == "git"
 
 
@@ -207,11 +211,11 @@ def _exists_error(path: Path) -> UsageProblem:
 
 
 def _write(path: Path, text: str, is_forced: bool) -> None:
-    """Write the file completely or not at all; a new file on a file system without hard links may stay incomplete. With
-    `is_forced` an existing file is replaced.
+    """Write the text to the file `path`. With `is_forced` an existing file is replaced.
 
-    Otherwise raise UsageProblem if the file exists, even if another process created it only a moment ago. Also raise
-    UsageProblem if the file cannot be written."""
+    Without it, raise UsageProblem if the file exists, even if another process created it only a moment ago. Raise
+    UsageProblem also if the file cannot be written. The file is written completely or not at all; only a new file on a
+    file system without hard links may stay incomplete."""
     draft = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         draft.write_text(text, encoding="utf-8")
@@ -240,8 +244,10 @@ def _write_new_file(draft: Path, path: Path, text: str) -> None:
 
 
 def _is_state_ignored(folder: Path) -> bool:
-    """Return False if `folder` is in a git repository, and no .gitignore in it or above it names .hvdocker, so that git
-    would track .hvdocker/. Otherwise, also outside of a repository, return True."""
+    """Return whether git will not track .hvdocker/ in `folder`.
+
+    That is so if a .gitignore in the folder or above it names .hvdocker, or if the folder is not in a git
+    repository."""
     for above in (folder, *folder.parents):
         ignored = above / ".gitignore"
         if ignored.is_file() and FOLDER in ignored.read_text(encoding="utf-8", errors="replace"):

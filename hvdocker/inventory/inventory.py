@@ -16,7 +16,7 @@ HANDSHAKE_TIMEOUT_S = 30
 
 @dataclass(frozen=True)
 class SshSettings:
-    """How to log in. A setting that is None is taken from ~/.ssh/config, or else is OpenSSH's own default.
+    """How to log in to a host. A setting that is None is taken from ~/.ssh/config, or else is OpenSSH's own default.
 
     `key` is the path of a private key. `jump` has the jump hosts, as `user@host:port` with commas between them.
     `handshake_timeout` is in seconds. It is never taken from ~/.ssh/config: None means HANDSHAKE_TIMEOUT_S."""
@@ -32,7 +32,7 @@ class SshSettings:
         return self.handshake_timeout or HANDSHAKE_TIMEOUT_S
 
     def over(self, general: SshSettings) -> SshSettings:
-        """Return these settings; a setting that is None here is taken from `general`, such as the `ssh:` of all
+        """Return these settings, with each setting that is None here taken from `general`, such as the `ssh:` of all
         hosts."""
         return SshSettings(
             user=self.user or general.user,
@@ -83,8 +83,9 @@ class Inventory:
     """All settings of a cluster. None means that the key is not set; fields.py describes each key and its default.
 
     `has_named_image` is False if neither the inventory nor a flag names an image; hvdocker then chooses one of its own
-    images. `forced_image`, if it is not empty, equals `image` and has precedence over the image in the labels of
-    workers. `launcher` is the name of the launcher of jobs, None if the image decides. A GPU counts as used if
+    images. `forced_image` is the image that `up --image` names (this `up` or an earlier one), or that `image push`
+    pushes. It is empty if there is none. Otherwise `image` is the same, and other images in the labels of workers are
+    ignored. `launcher` is the name of the launcher of jobs, None if the image decides. A GPU counts as used if
     processes that hvdocker did not start use `gpu_busy_bytes` or more of its memory, or an unknown amount. `rules` say
     which lines of a job's output remove a host from the job, or prevent a restart of the job."""
 

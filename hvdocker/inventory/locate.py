@@ -1,7 +1,8 @@
-"""Locates the inventory of a verb. The first of these that is given is used: the file that the command line names; the
-file that the variable HVDOCKER_INVENTORY names; the file that the nearest .hvdocker/current.json names, in the current
-folder or above it; inventory.yaml or inventory.yml in the current folder. In this last case it is an error if both
-exist."""
+"""Locates the inventory of a verb. Four places are looked at, and the first that has an inventory is used.
+
+First comes the file that the command line names, then the file that the variable HVDOCKER_INVENTORY names. Next is the
+file that the nearest .hvdocker/current.json names, in the current folder or above it. Last are inventory.yaml and
+inventory.yml in the current folder; it is an error if both exist."""
 
 from __future__ import annotations
 
@@ -30,9 +31,9 @@ class Located:
     """An inventory and its file. `state` is the .hvdocker/ folder beside the file, or the one that contains it.
 
     `generated` is the text of an inventory that was made from flags (`up --hosts` or `up --local`) and is not written
-    to `path` yet; it is None for an inventory that was read from a file.
-    `flag` is empty unless `--cluster` replaced the cluster's name. Then it has the flags (` -i FILE --cluster NAME`)
-    that another command about this cluster needs."""
+    to `path` yet; it is None for an inventory that was read from a file. `flag` is empty unless `--cluster` replaced
+    the cluster's name. Then it has the flags (` -i FILE --cluster NAME`) that another command about this cluster
+    needs."""
 
     inventory: Inventory
     path: Path
@@ -63,21 +64,22 @@ class Choice:
 
 
 def locate(env: Env, explicit: Path | None, cluster: str | None = None) -> Located:
-    """Choose and read the inventory for a verb. Raise NoCluster if the user named none and none is found, and
-    UsageProblem if the chosen file is missing or wrong.
+    """Choose and read the inventory for a verb.
 
-    `explicit` is the file that the user named; None looks in HVDOCKER_INVENTORY, .hvdocker/ and the current folder.
-    `cluster` is the value of `--cluster`, which replaces the cluster name in the inventory; None keeps it."""
+    `explicit` is the file that the user named. With None, the file is looked for in HVDOCKER_INVENTORY, .hvdocker/ and
+    the current folder. `cluster` is the value of `--cluster`, which replaces the cluster name in the inventory; None
+    keeps it. Raise NoCluster if the user named no file and none is found, and UsageProblem if the chosen file is
+    missing or wrong."""
     return named(env, read_inventory(env, choose(env, explicit).path), cluster)
 
 
 def locate_past(env: Env, explicit: Path | None, cluster: str | None = None) -> Located:
-    """Return the inventory for a verb that reads past jobs, such as `logs`. `explicit` is the file that the user named,
-    None to look for one. `cluster` is the value of `--cluster`, None if it is not given.
+    """Return the inventory for a verb that reads past jobs, such as `logs`.
 
-    Fetched jobs stay after `down` has removed an inventory that `up --hosts` generated. So if no inventory is found,
-    return one without hosts for the nearest folder whose .hvdocker/ has jobs; its cluster name is that of the folder.
-    Raise NoCluster if there is no such folder either."""
+    If no inventory is found, return an inventory without hosts for the nearest folder whose .hvdocker/ has jobs; its
+    cluster name is made from the name of the folder. The reason is that fetched jobs stay after `down` has removed an
+    inventory that `up --hosts` generated. `explicit` is the file that the user named, None to look for one. `cluster`
+    is the value of `--cluster`, None if it is not given. Raise NoCluster if there is no folder with jobs either."""
     try:
         return locate(env, explicit, cluster)
     except NoCluster:
@@ -89,11 +91,12 @@ def locate_past(env: Env, explicit: Path | None, cluster: str | None = None) -> 
 
 
 def named(env: Env, located: Located, cluster: str | None) -> Located:
-    """Return the same inventory with `cluster` (the value of `--cluster`) as its cluster name. The inventory's `port:`
-    is removed, because it belongs to the cluster that the inventory names. If `cluster` is None or already the name,
-    return `located` unchanged. Raise UsageProblem if `cluster` is not a valid name.
+    """Return the same inventory with `cluster` (the value of `--cluster`) as its cluster name.
 
-    A cluster that is named in this way is never recorded as the current one in .hvdocker/, so each command about it
+    The inventory's `port:` is removed, because it belongs to the cluster that the inventory names. If `cluster` is None
+    or already the name, return `located` unchanged. Raise UsageProblem if `cluster` is not a valid name.
+
+    A cluster that is named in this way is never recorded as the current cluster in .hvdocker/, so each command about it
     needs `--cluster`."""
     if not cluster or cluster == located.inventory.cluster:
         return located
@@ -104,8 +107,9 @@ def named(env: Env, located: Located, cluster: str | None) -> Located:
 
 
 def with_image(located: Located, image: str) -> Located:
-    """Return the inventory with the image that `--image` names, which applies instead of its own. Return `located`
-    unchanged if `image` is empty. Raise UsageProblem if it is not the name of an image."""
+    """Return the inventory with `image`, the value of `--image`, in place of its own image.
+
+    Return `located` unchanged if `image` is empty. Raise UsageProblem if it is not the name of an image."""
     if not image:
         return located
     field = next(field for field in INVENTORY_FIELD.fields if field.name == "image")
@@ -140,7 +144,9 @@ def read_inventory(env: Env, path: Path) -> Located:
 
 
 def resolved(env: Env, path: Path) -> Path:
-    """Return the absolute path. A pipe, such as that of `<(…)`, keeps its name: what it resolves to is no file."""
+    """Return the absolute path of an inventory file, with symbolic links resolved.
+
+    A pipe, such as that of the shell's `<(…)`, keeps its path, because the path to which it resolves is no file."""
     path = env.cwd / at_home(path)
     return path if path.is_fifo() else path.resolve()
 
@@ -151,9 +157,11 @@ def shown_name(path: Path) -> str:
 
 
 def understood(env: Env, text: str, path: Path) -> Located:
-    """Return the inventory in `text`, which was read from `path`. Relative paths in it start from the folder of the
-    file, those of a pipe from the current folder. Raise InventoryError for its problems, and UsageProblem if it is a
-    file of another tool."""
+    """Return the inventory in `text`, which was read from `path`.
+
+    Relative paths in it start from the folder of the file, or from the current folder if it was read from a pipe. Raise
+    InventoryError if the inventory has problems, and UsageProblem if the text is a file of another tool, such as a
+    hostfile."""
     folder = env.cwd if path.is_fifo() else path.parent.parent if path.parent.name == FOLDER else path.parent
     try:
         inventory = parse(text, shown_name(path), names.as_cluster_name(folder.name))
@@ -169,8 +177,10 @@ def understood(env: Env, text: str, path: Path) -> Located:
 
 
 def read_text(path: Path) -> str:
-    """Return the text of an inventory file. Raise UsageProblem if the file is missing, cannot be read, is not UTF-8 or
-    has more than MOST_BYTES. Without this limit, reading a device or a pipe might never end."""
+    """Return the text of an inventory file.
+
+    Raise UsageProblem if the file is missing, cannot be read, is not UTF-8 or has more than MOST_BYTES. Without this
+    limit, reading a device or a pipe might never end."""
     try:
         with path.open("rb") as file:
             data = file.read(MOST_BYTES + 1)
@@ -208,8 +218,10 @@ def at_home(path: Path) -> Path:
 
 
 def with_own_paths(inventory: Inventory, folder: Path) -> Inventory:
-    """Return the inventory with absolute paths of SSH keys and of the key pair in `keys:`. Relative paths start from
-    `folder`, the inventory's folder, and not from the current folder. `~` is the user's home."""
+    """Return the inventory with absolute paths of SSH keys and of the key pair in `keys:`.
+
+    Relative paths start from `folder`, the inventory's folder, and not from the current folder. `~` is the user's
+    home."""
 
     def own(path: str) -> str:
         return str(folder / at_home(Path(path)))
@@ -223,11 +235,12 @@ def with_own_paths(inventory: Inventory, folder: Path) -> Inventory:
 
 
 def inventory_flag(env: Env, located: Located) -> str:
-    """Return ` -i FILE`, with a space in front, for a command that a message suggests about this inventory. Return
-    empty text for a generated inventory in .hvdocker/ of the current folder or above, which is found without a flag.
+    """Return the flag that names this inventory (` -i FILE`, with a space in front), for commands that messages
+    suggest.
 
-    For a command about one cluster use `cluster_flag`: it returns `located.flag`, which has `--cluster` too, if the
-    user gave `--cluster`."""
+    Return empty text for a generated inventory in .hvdocker/ of the current folder or above, which is found without a
+    flag. For a command about one cluster use `cluster_flag`: if the user gave `--cluster`, it returns `located.flag`,
+    which has `--cluster` too."""
     if located.path.parent.name == FOLDER and env.cwd.is_relative_to(located.folder):
         return ""
     path = located.path

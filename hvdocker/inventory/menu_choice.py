@@ -1,4 +1,4 @@
-"""Parse the user's choice from a numbered list: `1,3-4`, `all`, or names. Pure."""
+"""Parses the user's choice from a numbered list: `1,3-4`, `all`, or names. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a setting comes from: a line of the inventory, an OpenSSH configuration file, or a default. Pure."""
+"""The origin of a setting: a line of the inventory, an OpenSSH configuration file, or a default. Pure."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from hvdocker.inventory.yaml_document import Document, KeyPath, read_yaml
 
 @dataclass(frozen=True)
 class Setting:
-    """A value and where it comes from, as text for the user: `ssh/user (line 4)`, `~/.ssh/config`, the path of the
-    system's OpenSSH configuration, or a default. The text may be empty.
+    """A value and its origin. `value` is None if nothing is set.
 
-    `value` is None if nothing is set."""
+    `origin` is text for the user: `ssh/user (line 4)`, `~/.ssh/config`, the path of the system's OpenSSH configuration,
+    or a default. It may be empty."""
 
     value: str | int | None
     origin: str
@@ -40,15 +40,16 @@ class EffectiveSsh:
 
 @dataclass(frozen=True)
 class Origins:
-    """Where the settings of an inventory are set, as text such as `line 4` or `ssh/user (line 4)`. `top` has the
-    top-level keys. `ssh` has one mapping per host, from the SSH setting to its origin."""
+    """The lines on which the settings of an inventory are set, as text such as `line 4` or `ssh/user (line 4)`.
+
+    `top` has these texts by top-level key. `ssh` has one mapping per host, with these texts by SSH setting."""
 
     top: Mapping[str, str]
     ssh: tuple[Mapping[str, str], ...] = ()
 
 
 def find_origins(text: str) -> Origins:
-    """Return on which line each setting is. `text` is an inventory that `parse` has accepted."""
+    """Return the line of each setting. `text` is an inventory that `parse` has accepted."""
     document = read_yaml(text, "")
     value = _mapping(document.value)
     hosts = value.get("hosts")

@@ -1,4 +1,4 @@
-"""Parse the text of an inventory into an Inventory, or report all problems at once with their lines. Pure."""
+"""Parses the text of an inventory into an Inventory, or reports all problems at once with their lines. Pure."""
 
 from __future__ import annotations
 
@@ -284,8 +284,9 @@ def _address_problem(text: str) -> str | None:
 
 
 def _without_brackets(host: str) -> tuple[str, int | None]:
-    """Split an address in brackets such as [::1]:2222 into host and port. Return a host without brackets
-    unchanged, with None as its port."""
+    """Split an address in brackets such as [::1]:2222 into host and port.
+
+    Return a host without brackets unchanged, with None as its port."""
     found = _BRACKETS.fullmatch(host)
     if not found:
         return host, None

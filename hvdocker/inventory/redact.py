@@ -1,4 +1,4 @@
-"""Hide environment values that are secret, judged by the variable's name or the format of the value. Pure."""
+"""Hides environment values that are secret, judged by the variable's name or the format of the value. Pure."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ _TOKEN_FORMATS = re.compile(
 
 
 def redacted(inventory: Inventory) -> Inventory:
-    """Return the inventory with the secret values of `env` replaced by stars (`redacted_value` says which are
-    secret)."""
+    """Return the inventory with the secret values of `env` replaced by stars. `redacted_value` decides which are
+    secret."""
     return replace(inventory, env=redacted_env(inventory.env))
 
 
@@ -41,19 +41,20 @@ def redacted_env(env: Mapping[str, str]) -> dict[str, str]:
 
 
 def redacted_value(name: str, value: str) -> str:
-    """Return `value`, or three stars if the variable's `name` or the format of the value shows a secret. Empty values
-    stay.
+    """Return `value`, or three stars if it is secret. The variable's `name` or the format of the value shows whether it
+    is.
 
-    In any other value only the login of a URL is hidden: user:PASSWORD@ becomes user:***@, and a login without a
-    password becomes ***@."""
+    In a value that is not secret only the login of a URL is hidden: user:PASSWORD@ becomes user:***@, and a login
+    without a password becomes ***@. An empty value is returned unchanged."""
     if value and (is_secret_name(name) or _TOKEN_FORMATS.search(value)):
         return HIDDEN
     return _URL_LOGIN.sub(_without_login, value)
 
 
 def is_secret_name(name: str) -> bool:
-    """Return whether an environment variable of this name usually holds a secret, such as PGPASSWORD or API_KEY. PWD
-    and OLDPWD do not."""
+    """Return whether an environment variable of this name usually holds a secret, such as PGPASSWORD or API_KEY.
+
+    PWD and OLDPWD hold none."""
     words = [word.lower() for word in _WORD_BOUNDARY.split(name) if word]
     if words in (["pwd"], ["oldpwd"]):
         return False

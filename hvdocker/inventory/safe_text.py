@@ -1,4 +1,4 @@
-"""Make any text safe to write into a message, a YAML comment or a YAML value. Pure."""
+"""Makes any text safe to write into a message, a YAML comment or a YAML value. Pure."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ _SHORT_ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r
 
 
 def yaml_scalar(text: str) -> str:
-    """Return a YAML scalar that parses to exactly this text. It is unquoted if YAML 1.1 and 1.2 both read the unquoted
-    text as this string, else in double quotes."""
+    """Return a YAML scalar that parses to exactly this text.
+
+    It is unquoted if YAML 1.1 and 1.2 both read the unquoted text as this string. Otherwise it is in double quotes."""
     if _PLAIN.fullmatch(text) and _is_text(text):
         return text
     return '"' + "".join(_SHORT_ESCAPES.get(letter) or printable(letter) for letter in text) + '"'
@@ -40,9 +41,10 @@ def shortened(text: str, most: int) -> str:
 
 
 def _is_text(text: str) -> bool:
-    """Return whether both YAML 1.1 and YAML 1.2 read the unquoted text as a string. PyYAML checks YAML 1.1 only,
-    so text that begins like a number (0o7 and 1e3 are numbers in YAML 1.2) is refused here. Digits with two or more
-    dots, such as an IPv4 address, are accepted."""
+    """Return whether both YAML 1.1 and YAML 1.2 read the unquoted text as a string.
+
+    PyYAML checks YAML 1.1 only. So False is returned for text that begins like a number: 0o7 and 1e3 are numbers in
+    YAML 1.2. Digits with two or more dots, such as an IPv4 address, are accepted."""
     if re.match(r"[-+]?\.?[0-9]", text) and not re.fullmatch(r"[0-9]+(\.[0-9]+){2,}", text):
         return False
     return bool(_RESOLVER.resolve(yaml.ScalarNode, text, (True, False)) == _TEXT_TAG)

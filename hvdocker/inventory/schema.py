@@ -1,8 +1,8 @@
-"""Generate the JSON Schema of an inventory from the table of fields. Pure.
+"""Generates the JSON Schema of an inventory from the table of fields. Pure.
 
-The schema accepts every inventory that `parse` accepts. Only `parse` finds problems that need more than
-patterns: invalid addresses, duplicate hosts, mounts on hvdocker's own folders. `make schema` writes the schema
-to hvdocker/inventory/inventory.schema.json, and a test fails if that file is not up to date."""
+The schema accepts every inventory that `parse` accepts. Only `parse` finds problems that need more than patterns:
+invalid addresses, duplicate hosts, mounts on hvdocker's own folders. `make schema` writes the schema to
+hvdocker/inventory/inventory.schema.json, and a test fails if that file is not up to date."""
 
 from __future__ import annotations
 
@@ -56,8 +56,9 @@ def _described(field: Field) -> Schema:
 
 
 def _anchored(pattern: str) -> str:
-    """Return the pattern with anchors around it, because a JSON Schema pattern without them matches anywhere in a
-    text."""
+    """Return the pattern with anchors around it.
+
+    Without them a pattern of a JSON Schema may match anywhere in a text."""
     return f"^(?:{pattern})$"
 
 

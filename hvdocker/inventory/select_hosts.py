@@ -1,4 +1,4 @@
-"""Select the hosts of the inventory that a flag names. Pure."""
+"""Selects the hosts of the inventory that a flag names. Pure."""
 
 from __future__ import annotations
 
@@ -25,6 +25,8 @@ def select_named_hosts(inventory: Inventory, hosts: Iterable[str]) -> tuple[str,
 
 
 def named_hosts_or_all(inventory: Inventory, hosts: Iterable[str]) -> tuple[str, ...]:
-    """Return the hosts that the user named (`hosts`), in the inventory's order and each once, or all hosts if `hosts`
-    is empty. Raise UsageProblem for a name that is not in the inventory."""
+    """Return the hosts in `hosts`, which the user named, in the inventory's order and each once.
+
+    If `hosts` is empty, return all hosts of the inventory. Raise UsageProblem for a name that is not in the
+    inventory."""
     return select_named_hosts(inventory, hosts) or tuple(host.name for host in inventory.hosts)

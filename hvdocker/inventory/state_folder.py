@@ -1,5 +1,6 @@
-"""Reads and writes the .hvdocker/ folder beside an inventory: the pointer to the current inventory, and the
-inventory that `up --hosts` and `up --local` generate."""
+"""Reads and writes the .hvdocker/ folder beside an inventory.
+
+The folder has the pointer to the current inventory, and the inventory that `up --hosts` or `up --local` generates."""
 
 from __future__ import annotations
 
@@ -61,16 +62,19 @@ def _header(body: str) -> str:
 
 
 def _is_untouched(text: str) -> bool:
-    """Return whether `text`, an inventory file, is still exactly what `generate` made. A file that the user edited is
-    not deleted after `down`."""
+    """Return whether `text`, an inventory file, is still exactly what `generate` made.
+
+    `down` deletes only such a file, and keeps a file that the user edited."""
     header, _, body = text.partition("\n")
     return f"{header}\n" == _header(body)
 
 
 def _refuse_other(path: Path, is_local: bool, cluster: str) -> None:
-    """Raise HvdockerError if the inventory at `path` in .hvdocker/ is of another cluster than `cluster`, or is local
-    while `is_local` is False, or the reverse, or cannot be read. Replacing that inventory would lose the list of its
-    hosts. A missing file is no problem."""
+    """Raise HvdockerError if the inventory at `path` in .hvdocker/ is not of the cluster `cluster`.
+
+    Raise it also if the inventory cannot be read, or if only one of it and the new inventory is local (`is_local` is
+    about the new inventory). Replacing such an inventory would lose the list of its hosts. A missing file is no
+    problem."""
     if not path.is_file():
         return
     try:
@@ -94,8 +98,9 @@ def writing_state(located: Located) -> Iterator[None]:
 
 
 def check_state_is_writable(located: Located) -> None:
-    """Raise a UsageProblem if files of jobs could not be written to .hvdocker/. Verbs that fetch results call this
-    before they change anything on a host."""
+    """Raise UsageProblem if files of jobs could not be written to .hvdocker/.
+
+    Verbs that fetch results call this before they change anything on a host."""
     folder = next(path for path in (located.jobs, *located.jobs.parents) if path.exists())
     if not folder.is_dir():
         raise _unwritable(located, f"{folder} is not a folder")
@@ -112,9 +117,7 @@ def _unwritable(located: Located, why: str) -> UsageProblem:
 
 
 def point_at(located: Located) -> str | None:
-    """Make this inventory the current one of its folder, which verbs use if the user names none: write current.json,
-    and the inventory itself if it was generated. Return the path of the inventory that was current before. Return None
-    if there was none, or if it was the same.
+    """Make this inventory the current inventory of its folder, which verbs use if the user names none.
 
     For a cluster that was named with `--cluster`, do nothing and return None. Raise UsageProblem if the inventory is a
     pipe."""
@@ -146,11 +149,11 @@ def _write_pointer(located: Located) -> str | None:
 
 
 def former_hosts(located: Located) -> dict[str, str]:
-    """Return the hosts that an earlier `up` used and that are no longer in the inventory, as a mapping from what
-    ssh connects to (`host:`) to the host's name. Return an empty mapping if this inventory is not the current one.
+    """Return the hosts that an earlier `up` used and that are no longer in the inventory.
 
-    No verb connects to these hosts. Their containers stay until the user adds the hosts to the inventory again
-    and takes the cluster down."""
+    The result maps what ssh connects to (`host:`) to the host's name. It is empty if this inventory is not the current
+    one. No verb connects to these hosts. Their containers stay until the user adds the hosts to the inventory again and
+    takes the cluster down."""
     pointer = located.state / "current.json"
     pointed = _pointed(pointer)
     if located.flag or pointed is None or pointed.resolve() != located.path.resolve():
@@ -165,8 +168,9 @@ def former_hosts(located: Located) -> dict[str, str]:
 
 
 def _hosts(located: Located) -> dict[str, str]:
-    """Return the inventory's hosts as a mapping from what ssh connects to (`host:`) to the host's name. Empty
-    for a local cluster, whose workers are found by their labels."""
+    """Return the inventory's hosts as a mapping from what ssh connects to (`host:`) to the host's name.
+
+    The mapping is empty for a local cluster, whose workers are found by their labels."""
     inventory = located.inventory
     return {} if inventory.is_local else {host.host: host.name for host in inventory.hosts}
 

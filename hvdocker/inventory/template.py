@@ -14,10 +14,11 @@ WIDTH = 79
 
 
 def inventory_file(name: str, entries: Sequence[str], suggested: Sequence[str] = ()) -> str:
-    """Return the text of a new inventory file. `name` is its file name, shown in the commands that its comments
-    suggest. `entries` are its hosts in YAML, such as `gpu-a` or `{host: gpu-b, slots: 4}`.
+    """Return the text of a new inventory file.
 
-    If there are none, the `suggested` hosts (names, as ssh calls them) are listed as comments, or two examples."""
+    `name` is its file name, shown in the commands that its comments suggest. `entries` are its hosts in YAML, such as
+    `gpu-a` or `{host: gpu-b, slots: 4}`. If there are no entries, the `suggested` hosts (names as ssh knows them) are
+    listed as comments; without these, two examples are."""
     lines = [
         "# The hosts of a cluster, and what their containers get. Only `hosts:` is",
         "# needed. What stands behind a `#` is a suggestion, explained above it: take the",

@@ -1,8 +1,8 @@
-"""Read YAML text into plain values with the line of each value, so that a problem can name its line. Pure.
+"""Reads YAML text into plain values with the line of each value, so that a problem can name its line. Pure.
 
-`yaml.compose` is not used, because it recurses without a limit and does not bound how often aliases repeat a
-value. `_Composer` builds the nodes from the parser's events instead and limits depth and number of values, so
-that endless brackets or aliases of aliases cannot take long."""
+`yaml.compose` is not used, because it recurses without a limit and does not bound how often aliases repeat a value.
+`_Composer` builds the nodes from the parser's events instead. It limits the depth and the number of values, so that
+endless brackets or aliases of aliases cannot take long."""
 
 from __future__ import annotations
 
@@ -38,8 +38,7 @@ _FAST_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 @dataclass
 class Document:
-    """The value of a YAML file, and the problems found so far. A path such as ("hosts", 1, "port") names a place in
-    the value: keys, and indices of lists that begin at 0.
+    """The value of a YAML file, and the problems found so far.
 
     `lines` has the line number of every path. `texts` has numbers and booleans as they are spelled in the file, for
     settings in which an unquoted 1.50 is meant as text. `complaints` has the problems, each with its line."""
@@ -55,8 +54,9 @@ class Document:
         return [text for _, text in sorted(self.complaints, key=lambda complaint: complaint[0])]
 
     def where(self, path: KeyPath) -> str:
-        """Return the path with its line for a message: `hosts/1/port (line 14)`. The line is left out if it is
-        unknown."""
+        """Return the path with its line for a message: `hosts/1/port (line 14)`.
+
+        The line is left out if it is unknown."""
         shown = "/".join(shortened(printable(str(part)), 60) for part in path) or "inventory"
         line = self.lines.get(path)
         return f"{shown} (line {line})" if line else shown
@@ -103,9 +103,10 @@ def read_yaml(text: str, source: str) -> Document:
 
 
 def _events(text: str) -> Iterator[Any]:
-    """Yield the events of the C parser, or of the slow parser if PyYAML lacks the C parser. If the C parser fails,
-    parse again with the slow parser and raise its error, which has a better message. Events are `Any` because PyYAML
-    has no types for them."""
+    """Yield the events of the C parser, or of the slow parser if PyYAML lacks the C parser.
+
+    If the C parser fails, the text is parsed again with the slow parser, and its error is raised, which has a better
+    message. Events are `Any` because PyYAML has no types for them."""
     try:
         yield from yaml.parse(text, Loader=_FAST_LOADER)
     except yaml.YAMLError:
@@ -115,7 +116,7 @@ def _events(text: str) -> Iterator[Any]:
 
 
 def _syntax_problem(error: yaml.YAMLError, text: str) -> str:
-    """Return the line of the problem, what is wrong, and the line itself."""
+    """Return the message for text that is not valid YAML: the line number, what is wrong, and the text of the line."""
     mark = getattr(error, "problem_mark", None)
     problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "it cannot be read"
     problem = shortened(printable(problem), MOST_PROBLEM)
@@ -136,7 +137,7 @@ class _Composer:
     or has too many values."""
 
     def __init__(self, events: Iterator[Any]) -> None:
-        """Read from `events`. They are `Any` because their types depend on the parser."""
+        """Take the events of which the tree is made. They are `Any` because their types depend on the parser."""
         self._events = events
         self._anchors: dict[str, _Node] = {}
         self._depth = 0
@@ -223,11 +224,10 @@ def _shown_tag(node: _Node) -> str:
 
 
 def _scalar(node: _Node, path: KeyPath, document: Document) -> object:
-    """Return the value of a scalar: None, a boolean, a decimal number or text. Dates, octal numbers and other
-    special YAML types stay text. `path` is its place in the document.
+    """Return the value of a scalar: None, a boolean, a decimal number or text. `path` is its place in the document.
 
-    Text with a surrogate gives None and a problem in `document`. The spelling of a boolean or number is put into
-    `document.texts`."""
+    Dates, octal numbers and other special YAML types stay text. For text with a surrogate, return None and add a
+    problem to `document`. The spelling of a boolean or number is put into `document.texts`."""
     text: str = node.value
     if any("\ud800" <= letter <= "\udfff" for letter in text):
         document.complain(path, "contains half a character (a surrogate)")

@@ -1,5 +1,5 @@
-"""Heartbeat of a `hvdocker run`: one ticket (a file that the controller renews) on every host that has containers of
-this run.
+"""The heartbeat of a `hvdocker run`: one ticket (a file that the controller renews) on every host with containers of
+the run.
 
 `gc` finds the ticket on the same host as the containers, and so knows that the `hvdocker run` is alive. Every host has
 a ticket, because another user's inventory may name only some of the hosts."""

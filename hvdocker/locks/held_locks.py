@@ -1,10 +1,10 @@
-"""Hold the locks of several hosts while a verb changes them.
+"""Holds the locks of several hosts while a verb changes them.
 
-A client is one hvdocker process, such as a `hvdocker up`. It requests the locks of all hosts at once. If another
-client holds one of them, this client releases the locks that it got, and then locks the hosts one by one in the order
-of machine-id and address. Every client uses this order, so one of two clients that want the same hosts gets all of
-them. The order can differ only for cloned machines that have the same machine-id and are reached by different
-addresses. Then two clients may wait for each other until `--lock-wait` ends one of them.
+A client is one hvdocker process, such as a `hvdocker up`. It requests the locks of all hosts at once. If another client
+holds one of them, this client releases the locks that it got, and then locks the hosts one by one in the order of
+machine-id and address. Every client uses this order, so one of two clients that want the same hosts gets all of them.
+The order can differ only for cloned machines that have the same machine-id and are reached by different addresses. Then
+two clients may wait for each other until `--lock-wait` ends one of them.
 
 While a client holds locks, it renews them every ten seconds. Such a renewal is called a beat. A lock without a beat for
 a minute is stale, and another client may take it over. A beat also finds out whether this client has lost the lock:
@@ -51,12 +51,14 @@ _BRIEF_HOLD_S = 3
 
 
 class LockUnwritable(HostUnfit):
-    """No lock can be written on the host (its /tmp is full or read-only), and no client (hvdocker process) holds the
-    lock."""
+    """The error for a host on which no lock can be written (its /tmp is full or read-only) and no client holds the
+    lock.
+
+    A client is an hvdocker process."""
 
 
 class LockUnusable(HostUnfit):
-    """The lock folder on the host is not as hvdocker makes it, so that nobody can take the lock."""
+    """The error for a host whose lock folder is not as hvdocker makes it, so that nobody can take the lock."""
 
 
 @dataclass(frozen=True)
@@ -97,9 +99,11 @@ def hold_locks(
 
 
 class HeldLocks:
-    """The locks of the hosts in `links` that this client (hvdocker process) takes, renews and releases. `claim` says
-    who takes them and for which verb, `listener` gets notes for the user, `options` says what to do if no lock can be
-    written. `hold_locks` makes this object, and calls `beat_until_released` in a background thread."""
+    """The locks of the hosts in `links` that this client (hvdocker process) takes, renews and releases.
+
+    `claim` says who takes the locks and for which verb. `listener` gets notes for the user. `options` says what to do
+    if no lock can be written. `hold_locks` makes this object, and calls `beat_until_released` in a background
+    thread."""
 
     def __init__(
         self,
@@ -114,7 +118,7 @@ class HeldLocks:
         self._options = options
         # True if another client held some of the locks first: the hosts may have changed since they were observed.
         self.has_waited = False
-        # (machine-id, address) as each host reported them: sorts hosts equally for every client.
+        # (machine-id, address) by host, as each host reported them. All clients sort hosts by these.
         self.sort_keys: dict[str, tuple[str, str]] = {}
         self._hosts_without_lock: set[str] = set()
         self._taken: set[str] = set()
@@ -126,22 +130,26 @@ class HeldLocks:
 
     @property
     def is_lost(self) -> bool:
-        """Whether a renewal found that another client took over one of the locks, or that a user released it."""
+        """Whether this client has lost one of its locks: another client took it over, or a user released it.
+
+        A renewal of the lock finds this out."""
         return bool(self._lost)
 
     def raise_if_lost(self) -> None:
         """Raise Locked if the lock of any host is lost. Otherwise do nothing.
 
-        It does not matter which host the caller is about to change: one lost lock stops the whole verb."""
+        Callers check this before they change a host. One lost lock stops the whole verb, even if it is the lock of
+        another host."""
         for name, answer in list(self._lost.items()):
             raise self._lost_error(name, answer)
 
     def take(self, wait_s: float) -> None:
-        """Take the locks of all hosts at once. If another client holds some of them, take all one by one.
+        """Take the locks of all hosts. They are requested at once; if another client holds some, they are taken one by
+        one.
 
-        The one-by-one order is the same for all clients. Raises Locked if another client still holds a lock after
-        `wait_s` seconds, or HostErrors if that concerns several hosts. A lock that is only a few seconds old is waited
-        for briefly even if `wait_s` is 0."""
+        All clients take locks one by one in the same order. Raises Locked if another client still holds a lock after
+        `wait_s` seconds, or HostErrors if that concerns several hosts. If another client took its lock only a few
+        seconds ago, this client waits briefly even if `wait_s` is 0."""
         deadline = time.monotonic() + wait_s
         answers = for_each_host(self._links, self._try).or_raise("some hosts could not be locked")
         held = {name: answer for name, answer in answers.items() if not answer.is_taken}
@@ -206,8 +214,9 @@ class HeldLocks:
         self._release([name for name in self._links if name not in self._hosts_without_lock])
 
     def _release(self, names: list[str]) -> None:
-        """Release the locks of these hosts. Ctrl-C takes effect only after all hosts have answered or timed
-        out."""
+        """Release the locks of these hosts.
+
+        Ctrl-C meanwhile takes effect only after all hosts have answered or timed out."""
         taken = self._taken & set(names)
         self._taken -= taken
         self._release_count += 1
@@ -230,8 +239,8 @@ class HeldLocks:
         """Renew the held locks every `beat_s` seconds until they are released.
 
         Each beat runs in its own background thread, so a host that hangs delays only its own lock."""
-        # The controller renews the locks. A process on the host that renews them while the connection is open
-        # would not do: a laptop that sleeps may leave its connection open for hours.
+        # The controller renews the locks. A process on the host could renew them as long as the
+        # connection is open, but the connection of a laptop that sleeps may stay open for hours.
         while not self._is_over.wait(beat_s):
             for name in list(self._taken - self._beating):
                 self._beating.add(name)
@@ -240,7 +249,8 @@ class HeldLocks:
     def _beat(self, name: str) -> None:
         """Renew the lock of one host, and mark the lock as lost if this client no longer holds it.
 
-        The background thread drops errors: if the host is unreachable, the verb's own commands fail."""
+        Errors are dropped by the background thread that calls this: if the host is unreachable, the verb's own commands
+        fail too."""
         # A beat that overlaps a release by this client finds the lock free. That does not count as lost.
         begun_in = self._release_count
         try:
@@ -254,10 +264,10 @@ class HeldLocks:
             self._beating.discard(name)
 
     def _locked(self, held: Mapping[str, LockAnswer]) -> list[HvdockerError]:
-        """Return one Locked error for each host in `held`, which has the answers of the hosts whose lock another client
-        holds.
+        """Return one Locked error for each host in `held`: the hosts whose lock another client holds.
 
-        Hosts with the same holder get the same text, so that the report can show them as one."""
+        `held` has the answers of these hosts. Hosts with the same holder get the same text, so that the report can show
+        them as one."""
         errors: list[HvdockerError] = []
         for name, answer in held.items():
             token = answer.holder.token if answer.holder else ""
@@ -289,20 +299,22 @@ class HeldLocks:
 
 
 def query_locks(links: Mapping[str, HostLink]) -> HostOutcomes[LockAnswer]:
-    """Return the state and the holder of the lock of every host. Changes nothing. Hosts whose lock cannot be read are
-    in `failed` of the result."""
+    """Return the state and the holder of the lock of every host. Changes nothing.
+
+    Hosts whose lock cannot be read are in `failed` of the result."""
     return for_each_host(links, lambda name: run_lock_command(links[name], look_at_lock()))
 
 
 def release_locks_of(links: Mapping[str, HostLink], holders: Mapping[str, Holder]) -> HostOutcomes[LockAnswer]:
-    """Release the locks of the hosts in `holders`, which has the expected holder by host. Return the answers by host.
+    """Release the locks of the hosts in `holders`. Return the answers by host.
 
-    A lock that another client holds by now is kept, and the answer of its host names that client."""
+    `holders` has the expected holder by host. If another client holds the lock by now, it is kept, and the answer of
+    the host names that client."""
     return for_each_host(holders, lambda name: run_lock_command(links[name], release_lock(holders[name].token)))
 
 
 def run_lock_command(link: HostLink, command: Command) -> LockAnswer:
-    """Run a command of lock_takeover_commands.py on the host and return its answer.
+    """Run a command of lock_takeover_commands.py on the host and return the host's answer.
 
     Raises HostUnfit if the script did not run to its end, LockUnusable if the lock folder is unusable, and
     LockUnwritable if nothing can be written in the folder."""

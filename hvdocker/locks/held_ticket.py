@@ -1,10 +1,9 @@
-"""Hold a ticket of this client (an hvdocker process) on the queue host, and read the tickets of others.
+"""Holds a ticket of this client (an hvdocker process) on the queue host, and reads the tickets of others.
 
-The queue host keeps the queue of clients that wait for slots. It is the host that sorts lowest by machine-id
-and address. Locks sort hosts in the same way, so all clients choose the same queue host. A thread renews the
-ticket every ten seconds. If the ticket was removed because this client did not renew it for a minute, the
-client creates it again at the end of the queue. Tickets of processes of this machine that have ended are
-ignored at once, as with locks."""
+The queue host keeps the queue of clients that wait for slots. It is the first host in the order of machine-id and
+address. All clients sort hosts in this way, so all choose the same queue host. A thread renews the ticket every ten
+seconds. If the ticket was removed because this client did not renew it for a minute, the client creates it again at the
+end of the queue. A ticket of a process of this machine that has ended is ignored at once, and so is such a lock."""
 
 from __future__ import annotations
 
@@ -48,10 +47,10 @@ def hold_ticket(
 ) -> Iterator[HeldTicket]:
     """Hold a ticket on the queue host until the block ends or the ticket's `leave` is called.
 
-    `claim` says who this client (hvdocker process) is. `kind` is WAITS (it waits for slots) or RUNS (it is a `hvdocker
-    run`). `wish` says what the client asks for, as text for other users (`4 slots`). `listener` gets a note if the
-    ticket loses its place. The ticket is renewed every `beat_s` seconds. Raises HvdockerError if a host cannot be asked
-    or the ticket cannot be created."""
+    `claim` says who this client (hvdocker process) is. `kind` is WAITS (the client waits for slots) or RUNS (it is a
+    `hvdocker run`). `wish` says what the client asks for, as text for other users (`4 slots`). `listener` gets a note
+    if the ticket loses its place. The ticket is renewed every `beat_s` seconds. Raises HvdockerError if a host cannot
+    be asked or the ticket cannot be created."""
     host = queue_host(links, {})
     found = HeldTicket(links[host], make_ticket_text(claim, kind, wish), listener)
     beats = threading.Thread(target=found.renew_until_left, args=(beat_s,), name="ticket", daemon=True)
@@ -64,17 +63,20 @@ def hold_ticket(
 
 
 def make_ticket_text(claim: Claim, kind: str, wish: str) -> TicketText:
-    """Return the content of a ticket of the client that `claim` describes. `kind` is WAITS (it waits for slots) or RUNS
-    (it is a `hvdocker run`). `wish` says what it asks for, as text for other users (`4 slots`).
+    """Return the content of a ticket of the client (hvdocker process) that `claim` describes.
 
-    Every text is cut to _MAX_TEXT characters, because `read_ticket` reads no more."""
+    `kind` is WAITS (the client waits for slots) or RUNS (it is a `hvdocker run`). `wish` says what the client asks for,
+    as text for other users (`4 slots`). Every text is cut to _MAX_TEXT characters, because `read_ticket` reads no
+    more."""
     words = {name: str(value)[:_MAX_TEXT] for name, value in asdict(claim).items()}
     return TicketText(**words, kind=kind, wish=wish[:_MAX_TEXT])
 
 
 class HeldTicket:
-    """One ticket of this client (hvdocker process) on the host of `link`. `sign` is its content, and `listener` gets a
-    note if it loses its place in the queue. `hold_ticket` calls `renew_until_left` in a background thread."""
+    """One ticket of this client (hvdocker process) on the host of `link`.
+
+    `sign` is the content of the ticket. `listener` gets a note if the ticket loses its place in the queue.
+    `hold_ticket` calls `renew_until_left` in a background thread."""
 
     def __init__(self, link: HostLink, sign: TicketText, listener: EventListener = ignore_events) -> None:
         self._link = link
@@ -94,8 +96,9 @@ class HeldTicket:
         return self._link.name
 
     def join(self) -> None:
-        """Create the ticket on the host, at the end of the queue. Raises HostUnfit if the queue folder cannot be
-        used."""
+        """Create the ticket on the host, at the end of the queue.
+
+        Raises HostUnfit if the queue folder cannot be used."""
         self._number = _run_or_raise(self._link, join_queue(self._sign)).number
 
     def renew_and_list(self) -> tuple[Ticket, ...]:
@@ -141,9 +144,9 @@ class HeldTicket:
                 self._renewed()
 
     def leave(self) -> None:
-        """Remove the ticket. Ctrl-C does not interrupt this, and a second call does nothing.
+        """Remove the ticket. Ctrl-C does not interrupt this. A second call does nothing.
 
-        If the host is unreachable, its ticket stays, and other clients regard it as dead after DEAD_S seconds."""
+        If the host is unreachable, the ticket stays there, and other clients regard it as dead after DEAD_S seconds."""
         if not self._is_over.is_set():
             self._is_over.set()
             run_uninterrupted(self._leave)
@@ -182,15 +185,16 @@ def read_queue(
 
 
 def query_tickets(links: Mapping[str, HostLink]) -> HostOutcomes[tuple[Ticket, ...]]:
-    """Return the living tickets of every host. Changes nothing. Hosts that cannot be asked are in `failed` of the
-    result."""
+    """Return the living tickets of every host. Changes nothing.
+
+    Hosts that cannot be asked are in `failed` of the result."""
     return for_each_host(
         links, lambda name: _drop_dead(links[name], _run_or_raise(links[name], list_tickets(False)), False)
     )
 
 
 def _drop_dead(link: HostLink, answer: TicketAnswer, clears: bool = True) -> tuple[Ticket, ...]:
-    """Return the tickets of `answer` without those of processes of this machine that have ended.
+    """Return the tickets in `answer`, without tickets of processes of this machine that have ended.
 
     If `clears`, the tickets of ended processes are also removed from the host."""
     gone = [ticket for ticket in answer.tickets if has_process_ended(ticket.process)]

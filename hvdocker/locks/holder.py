@@ -1,4 +1,4 @@
-"""The record of a host lock: who holds the host, since when, and for which verb. Pure."""
+"""The record of a host lock: who holds the lock, since when, and for which verb. Pure."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class Claim:
     """What a client (an hvdocker process) writes about itself into a lock or ticket.
 
     `token` is a random text that identifies the client. It is the same on all hosts, so a client does not block itself
-    on a machine that the inventory names twice. `owner` is the owner that the labels of its containers name. `machine`
-    is the controller's host name and `user` the login name there. `verb` is the command, such as `up`, and `cluster`
-    the cluster that it changes. `process` identifies the process, as text from `own_process_id`: only a client on the
-    same machine can tell from it whether the process has ended."""
+    on a machine that the inventory names twice. `owner` is the owner in the labels of the client's containers.
+    `machine` is the controller's host name and `user` the login name there. `verb` is the command, such as `up`, and
+    `cluster` the cluster that it changes. `process` identifies the process, as text from `own_process_id`: only a
+    client on the same machine can tell from it whether the process has ended."""
 
     token: str
     owner: str
@@ -39,7 +39,7 @@ class Claim:
     def as_json(self) -> str:
         """Return all fields but the token as JSON.
 
-        The script on the host adds the token and the host's own time in front."""
+        The script on the host adds the token and the host's own time."""
         rest = {name: value for name, value in asdict(self).items() if name != "token"}
         return json.dumps(rest)
 
@@ -70,7 +70,7 @@ class Holder(Claim):
     def is_named(self) -> bool:
         """Whether the holder is known.
 
-        False while a lock is being released, or if hvdocker did not write the lock file."""
+        It is not known while a lock is being released, or if hvdocker did not write the lock file."""
         return self.token != NO_TOKEN
 
     @property
@@ -110,11 +110,10 @@ def read_holder(line: str, age_s: int, now: int) -> Holder:
 
 
 def text_field(record: Mapping[str, Any], name: str) -> str:
-    """Return the text value `name` of `record`, the parsed JSON of a lock or ticket, or `?` if it is missing or no
-    text.
+    """Return the text `name` of a lock or ticket, or `?` if it is missing or is not text.
 
-    The text is cut to _MAX_TEXT characters, and unprintable characters become `?`. Values are `Any` because
-    they come from parsed JSON."""
+    `record` is the parsed JSON of the lock or ticket. Its values are `Any` because they come from parsed JSON. The text
+    is cut to _MAX_TEXT characters, and unprintable characters become `?`."""
     value = record.get(name)
     text = value if isinstance(value, str) else ""
     return "".join(letter if letter.isprintable() else "?" for letter in text[:_MAX_TEXT]) or "?"

@@ -1,4 +1,4 @@
-"""Take host locks for a verb that changes hosts. Also the verb `lock`: show the locks and release them."""
+"""Takes host locks for a verb that changes hosts. Also the verb `lock`, which shows the locks and releases them."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def locked(
     """Hold the locks of the hosts in `links` until the block ends.
 
     `verb` (`up`) is written into the locks, for other users to read. `wait_s` is how long to wait for locks that other
-    clients (hvdocker processes) hold; then Locked, or HostErrors for several hosts, is raised. Inside the block the
-    caller must read the state of the hosts again, because another client may have changed them before the locks were
-    taken. If `is_needed` is False, a host on which no lock can be written is used without a lock."""
+    clients (hvdocker processes) hold. After that time Locked is raised, or HostErrors for several hosts. Inside the
+    block the caller must read the state of the hosts again, because another client may have changed them before the
+    locks were taken. If `is_needed` is False, a host on which no lock can be written is used without a lock."""
     from hvdocker.locks.held_locks import LockOptions, hold_locks
 
     claim = make_claim(env, located, verb)

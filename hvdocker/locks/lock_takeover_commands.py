@@ -172,12 +172,12 @@ tell free
 class LockAnswer:
     """The answer of a host about its lock.
 
-    `state` is taken (by this client), held, free, unusable or unwritable. Held means by another client; the answer to
-    `look_at_lock` means any client, and after a renewal or release that failed it may be this one. `holder` is the
-    client that holds the lock, None if it is free. `replaced_holder` is the stale holder whose lock this client took
-    over, None if there was none. `reason` says why the lock is unusable or unwritable. `disk` is the line of `df` for
-    the folder if it is unwritable. `sort_key` is (machine-id, address and port of sshd). Every client sorts hosts by
-    it, whatever names its inventory gives them."""
+    `state` is taken (this client holds the lock), held, free, unusable or unwritable. Held means that another client
+    holds the lock. In the answer to `look_at_lock` it means any client, and after a renewal or release that failed it
+    may be this one. `holder` is the client that holds the lock, None if it is free. `replaced_holder` is the stale
+    holder whose lock this client took over, None if there was none. `reason` says why the lock is unusable or
+    unwritable. `disk` is the line of `df` for the folder if it is unwritable. `sort_key` is (machine-id, address and
+    port of sshd). Every client sorts hosts by this key, whatever names its inventory gives them."""
 
     state: str
     holder: Holder | None = None
@@ -204,15 +204,17 @@ def beat_lock(token: str, folder: str = LOCK_DIR) -> Command:
     """Return a command that renews the lock in `folder` if the client with this token (`Claim.token`) holds it.
 
     The state of the answer is taken if the lock was renewed, free if no client holds it, and unusable if the lock
-    folder cannot be read. It is held if another client holds the lock, or if this one does and could not renew it."""
+    folder cannot be read. It is held if another client holds the lock. It is held too if this client holds the lock but
+    could not renew it."""
     return shell(_COMMON + _BEAT, folder, token)
 
 
 def release_lock(token: str, folder: str = LOCK_DIR) -> Command:
     """Return a command that releases the lock in `folder` if the client with this token (`Claim.token`) holds it.
 
-    A lock with another token is kept. The state of the answer is free; or held if another client holds the lock or
-    the lock could not be released; or unusable if the lock folder cannot be read."""
+    A lock with another token is kept. The state of the answer is free if no client holds the lock any more. It is held
+    if another client holds the lock or the lock could not be released, and unusable if the lock folder cannot be
+    read."""
     return shell(_COMMON + _RELEASE, folder, token)
 
 

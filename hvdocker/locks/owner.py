@@ -1,4 +1,4 @@
-"""Refuse to change clusters and jobs of other owners. The owner is a label of the containers. Pure."""
+"""Refuses to change clusters and jobs of other owners. The owner is a label of the containers. Pure."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Identify this process, so that a later hvdocker on the same machine can tell whether this process has ended.
+"""Identifies this process, so that a later hvdocker on the same machine can tell whether this process has ended.
 
-Then the lock or ticket of an ended process can be removed at once."""
+Then the lock or ticket of this process can be removed at once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _PROC = Path("/proc")
 
 
 def own_process_id() -> str:
-    """Return boot id, PID namespace, PID and start time of this process, separated by spaces.
+    """Return a text that identifies this process: boot id, PID namespace, PID and start time, separated by spaces.
 
     Return an empty text if /proc does not have these values."""
     try:
@@ -21,8 +21,7 @@ def own_process_id() -> str:
 
 
 def has_process_ended(process: str) -> bool:
-    """Whether the process has certainly ended. `process` is the text with which it identified itself (from
-    `own_process_id`).
+    """Whether the process has certainly ended. `process` is the text from `own_process_id` that identifies it.
 
     False for processes of another machine, boot or PID namespace, because they cannot be checked from here."""
     boot, space, number, start = (*process.split(" "), "", "", "", "")[:4]

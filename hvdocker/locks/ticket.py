@@ -1,8 +1,7 @@
-"""Tickets: files on a host that show that a client (an hvdocker process) is alive and waits for slots or runs
-something.
+"""Tickets: files on a host that show that a client (an hvdocker process) is alive.
 
-The tickets that wait for the slots of one cluster, in the order of their numbers, are the queue of that
-cluster. Pure."""
+A client has a ticket while it waits for slots or while it is a `hvdocker run`. The tickets that wait for the slots of
+one cluster, in the order of their numbers, are the queue of that cluster. Pure."""
 
 from __future__ import annotations
 
@@ -23,10 +22,10 @@ RUNS = "runs"
 
 @dataclass(frozen=True)
 class TicketText(Claim):
-    """What a client writes into a ticket: the fields of Claim, which say who the client is, and these two.
+    """What a client (hvdocker process) writes into a ticket: the fields of Claim, which say who it is, and two more.
 
-    `kind` is WAITS (the client waits for slots) or RUNS (it is a `hvdocker run`). `wish` says what it asks for, as
-    in `4 slots`."""
+    `kind` is WAITS (the client waits for slots) or RUNS (it is a `hvdocker run`). `wish` says what the client asks for,
+    such as `4 slots`."""
 
     kind: str = WAITS
     wish: str = ""
@@ -34,10 +33,10 @@ class TicketText(Claim):
 
 @dataclass(frozen=True)
 class Ticket(TicketText):
-    """A ticket that was read from a host: the fields of TicketText and these three.
+    """A ticket that was read from a host: the fields of TicketText and three more.
 
-    `number` orders the queue: lower numbers come first. `age_s` is the time since the ticket was renewed, and
-    `held_s` the time since it was created, both by the host's clock."""
+    `number` orders the queue: lower numbers come first. `age_s` is the time since the ticket was renewed, and `held_s`
+    the time since it was created, both by the host's clock."""
 
     number: int = 0
     age_s: int = 0
@@ -55,8 +54,8 @@ class Ticket(TicketText):
 def waiting_tickets(tickets: Iterable[Ticket], cluster: str) -> list[Ticket]:
     """Return the tickets that wait for slots of this cluster, oldest first.
 
-    Tickets are matched by the cluster's name. If two inventories give one cluster different names, their
-    tickets are in different queues."""
+    Tickets are matched by the cluster's name. So if two inventories give one cluster different names, their tickets are
+    in different queues."""
     waiting = [ticket for ticket in tickets if ticket.kind == WAITS and ticket.cluster == cluster]
     return sorted(waiting, key=lambda ticket: ticket.number)
 

@@ -1,16 +1,17 @@
 """Shell scripts that create, renew, list and remove tickets on a host, and the parser of their answers. Pure.
 
-A ticket is a file in `/tmp/hvdocker.queue`, a folder that is writable by all users, as the lock folder is. The file's
-name is an increasing number, at least the host's time in seconds, so that the number of a dead ticket is not used
-again. The complete file gets that name as a hard link, which can be created only once, so no two tickets have the
-same number. The modification time of the file says when the ticket was last renewed.
+A ticket is a file in `/tmp/hvdocker.queue`. All users can write to this folder, as to the lock folder. The file's name
+is an increasing number, at least the host's time in seconds, so that the number of a dead ticket is not used again. A
+client first writes the complete file under another name, and then creates a hard link with the number as its name. Such
+a link can be created only once, so no two tickets have the same number. The modification time of the file says when the
+ticket was last renewed.
 
 A ticket that was not renewed for DEAD_S seconds is dead. A client that lists tickets removes dead ones, unless it may
-change nothing on the host (as in a dry run). If a dead ticket is renewed at that very moment, it may be removed all the
-same. Its client then creates another.
+change nothing on the host (as in a dry run). If a dead ticket is renewed at that very moment, it may be removed
+nevertheless. Its client then creates another ticket.
 
-The scripts return the content of a ticket as one line and interpret only its token. A living ticket is
-renewed or removed only by a client that knows the token."""
+The scripts return the content of a ticket as one line and interpret only its token. A living ticket is renewed or
+removed only by a client that knows the token."""
 
 from __future__ import annotations
 
@@ -125,8 +126,9 @@ class TicketAnswer:
 
     `state` is present (the client's own ticket is there), gone (it is not), seen (the tickets were only listed),
     unusable or unwritable. `tickets` are the living tickets, by number. `number` is the number of a ticket that was
-    just created. `reason` says why the folder is unusable or unwritable. `disk` is the line of `df` for it if it is
-    unwritable. `sort_key` is (machine-id, address and port of sshd). Every client sorts hosts by it."""
+    just created. `reason` says why the queue folder is unusable or unwritable. `disk` is the line of `df` for the
+    folder if it is unwritable. `sort_key` is (machine-id, address and port of sshd). Every client sorts hosts by this
+    key."""
 
     state: str
     tickets: tuple[Ticket, ...] = ()
@@ -157,10 +159,10 @@ def renew_ticket(token: str, number: int, folder: str = QUEUE_DIR, dead_s: int =
 
 
 def leave_queue(token: str, number: int, folder: str = QUEUE_DIR) -> Command:
-    """Return a command that removes the ticket `number` if it has the token of this client (`token`). Otherwise it
-    removes nothing.
+    """Return a command that removes the ticket `number` if it has the token of this client (`token`).
 
-    The state of the answer is gone, or unusable if the queue folder (`folder`) cannot be entered."""
+    A ticket with another token is kept. The state of the answer is gone, or unusable if the queue folder (`folder`)
+    cannot be entered."""
     return shell(_COMMON + _LEAVE, folder, str(DEAD_S), token, str(number))
 
 

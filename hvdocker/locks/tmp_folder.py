@@ -1,8 +1,8 @@
-"""Shell function that enters a folder of hvdocker in /tmp. The folder is writable by all users (0777). Pure.
+"""Shell function that enters a folder of hvdocker in /tmp. All users can write to this folder (0777). Pure.
 
 Any user may have created the folder, and its owner can replace it at any time. So scripts first change into it and then
-use file names without a path: what is at the path can be replaced, but not the current folder of the script. A symbolic
-link or a file in place of the folder is refused."""
+use file names without a path. Another folder at the same path then makes no difference, because the script stays in the
+folder that it entered. A symbolic link or a file in place of the folder is refused."""
 
 from __future__ import annotations
 

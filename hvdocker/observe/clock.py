@@ -1,4 +1,4 @@
-"""The command that prints a host's clock, and the reader of its output. Pure."""
+"""The command that prints a host's clock, and the parser of its output. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hvdocker.shell.command import Command, shell
 
 
 def clock() -> Command:
-    """Return a command that prints the seconds since 1970 by the host's clock, with a fraction.
+    """Return a command that prints the time of the host's clock in seconds since 1970, with a fraction.
 
     On a host whose `date` does not know %N (busybox), it prints whole seconds only."""
     return shell('now=$(date +%s.%N 2>/dev/null); case $now in *[!0-9.]*|"") now=$(date +%s);; esac; echo "$now"')

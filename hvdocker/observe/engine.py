@@ -46,8 +46,8 @@ class EngineAnswers:
         """Return the values of the engine, from its own answers and from `answer`, the output of the probe (the script
         of probe.py).
 
-        The memory is the probe's value if there is one, so that it is the same whether the engine was asked for
-        `info` or not. Without `info`, the architecture is that of the image, or `?`."""
+        If the probe has the memory of the host, that value is used, so that it is the same whether the engine was asked
+        for `info` or not. Without `info`, the architecture is that of the image, or `?`."""
         memory_bytes = answer.number("memory", 0) * 1024
         if self.info is None:
             arch = self.image.architecture if self.image else "?"
@@ -61,9 +61,9 @@ def ask_engine(link: HostLink, inventory: Inventory) -> EngineAnswers:
     (as `docker info` shows it).
 
     `info` is slow, because the engine starts programs to answer it. It is not needed if the engine already runs this
-    cluster's worker from the cluster's image, or from that image with a requirements layer (installed Python
-    packages): such an engine is known to be fit. The version needs no call of its own, because the engine
-    names it in its answer to the ping with which the API client connects."""
+    cluster's worker from the cluster's image, or from that image with a requirements layer (installed Python packages):
+    such an engine is known to be fit. The version needs no request, because the engine names it in its answer to the
+    ping with which the API client connects."""
     engine = link.engine()
     own, others = see_own_and_other_containers(engine, inventory.cluster)
     image = see_image(engine, image_of_cluster(inventory, own))
@@ -105,16 +105,17 @@ def see_containers(engine: APIClient) -> tuple[ContainerSeen, ...]:
 
 
 def _exit_code(status: str) -> int | None:
-    """Read the exit code from a status like `Exited (137) 2 hours ago`; None if there is none.
+    """Read the exit code from a status such as `Exited (137) 2 hours ago`. Return None if there is none.
 
-    The list of containers has the exit code only in this text."""
+    In the engine's list of containers, only this text has the exit code."""
     found = re.match(r"Exited \((\d+)\)", status)
     return int(found[1]) if found else None
 
 
 def _read_engine_info(info: Mapping[str, Any]) -> EngineSeen:
-    """Pick the values of `EngineSeen` from `info`, the engine's answer to `docker info`. Values are `Any` because they
-    come from parsed JSON."""
+    """Return the values of `EngineSeen` that are in `info`, the engine's answer to `docker info`.
+
+    Values of `info` are `Any` because they come from parsed JSON."""
     return EngineSeen(
         version=info.get("ServerVersion", "?"),
         architecture=info.get("Architecture", "?"),
@@ -156,12 +157,12 @@ def see_image(engine: APIClient, reference: str) -> ImageSeen | None:
 
 
 def see_controller(inventory: Inventory, with_images: bool) -> ClusterState:
-    """Return a state without hosts, which has what is known about the controller's own engine.
+    """Return a state without hosts: only what is known about the controller's own engine.
 
     The engine is asked only if the cluster is local (all workers on the controller) or `with_images` is set. With
-    `with_images` the cluster's image is looked for. If it is not found, or not looked for, `controller_engine` is read
-    too. The networks are read only for a local cluster. Values that are not read are empty. If the controller has no
-    engine, all are empty, and `controller_problem` says why."""
+    `with_images` the cluster's image is looked for. If the image is not found, or not looked for, `controller_engine`
+    is read too. The networks are read only for a local cluster. Values that are not read are empty. If the controller
+    has no engine, all values are empty, and `controller_problem` says why."""
     if not inventory.is_local and not with_images:
         return ClusterState(hosts={})
     found = local_engine()
@@ -182,10 +183,10 @@ def see_controller(inventory: Inventory, with_images: bool) -> ClusterState:
 
 
 def see_images(links: Mapping[str, HostLink], references: Mapping[str, str]) -> dict[str, ImageSeen]:
-    """Return the images of several hosts, by host. `links` has the open links to the hosts. `references` has the tag or
-    id of the image to look for on each host.
+    """Return the images of several hosts, by host. Hosts that do not have their image are left out.
 
-    Hosts that do not have their image are left out. Raises HvdockerError if a host does not answer."""
+    `links` has the open links to the hosts. `references` has the tag or id of the image to look for on each host.
+    Raises HvdockerError if a host does not answer."""
 
     def see(name: str) -> ImageSeen | None:
         with translating_errors(name, "looking at its images"):

@@ -16,8 +16,9 @@ class GpuProcess:
     """A process that uses a GPU.
 
     `pid` is 0 if the driver does not report it; `name` and `user` are empty if they are unknown. `container` is the id
-    of the container that the process runs in, or empty if it runs in none or that is unknown. `used_mb` is the GPU
-    memory that it uses, or None if the driver does not report it. If `pid` is 0, it is that of the whole GPU."""
+    of the container in which the process runs. It is empty if the process runs in none, or if that is unknown.
+    `used_mb` is the GPU memory that the process uses, or None if the driver does not report it. If `pid` is 0,
+    `used_mb` is the used memory of the whole GPU."""
 
     pid: int
     name: str = ""
@@ -51,11 +52,11 @@ class GpuSeen:
         return max(0, self.memory_mb - self.used_mb)
 
     def foreign_processes(self, own: Collection[str], busy_bytes: int = BUSY_BYTES) -> tuple[GpuProcess, ...]:
-        """Return the foreign processes that make this GPU busy, or nothing if it is not busy.
+        """Return the foreign processes that make this GPU busy. Return none if the GPU is not busy.
 
-        A process is foreign if it runs in no container of `own` (container ids). If the foreign processes together
-        use less than `busy_bytes`, only those count whose memory is unknown. Memory that belongs to no listed
-        process (for example a desktop's) does not count."""
+        A process is foreign if it runs in no container of `own` (container ids). If the foreign processes together use
+        `busy_bytes` or more, all of them are returned. Otherwise only those whose memory is unknown are returned.
+        Memory that belongs to no listed process (for example a desktop's) does not count."""
         foreign = tuple(process for process in self.processes if process.container not in own)
         unknown = tuple(process for process in foreign if process.used_mb is None)
         if sum(process.used_mb or 0 for process in foreign) * MIB >= busy_bytes:

@@ -1,8 +1,8 @@
-"""The scripts that query nvidia-smi on a host, and the readers of their output. Pure; the scripts only read.
+"""The scripts that query nvidia-smi on a host, and the parsers of their output. Pure; the scripts change nothing.
 
 The output is `key value` lines. The query runs on an SSH channel of its own, and the controller stops waiting after a
-time limit. This matters if the driver hangs: nvidia-smi is then in an uninterruptible sleep that not even SIGKILL
-ends, and the channel has to be abandoned. Tested on fixtures only (tests/unit/fixtures/gpus), not on hardware."""
+time limit. This matters if the driver hangs: nvidia-smi is then in an uninterruptible sleep that not even SIGKILL ends,
+and the channel has to be abandoned. Tested on fixtures only (tests/unit/fixtures/gpus), not on hardware."""
 
 from __future__ import annotations
 
@@ -85,13 +85,13 @@ printf '%s\n' "$said" | { count=0
 def count_gpus() -> Command:
     """Return a command that prints `count N`, the number of NVIDIA cards.
 
-    N is 0 if the host has no nvidia-smi or it fails, and 1 if `timeout` ended it because the driver hangs. On a host
-    without `timeout` the command itself hangs then."""
+    N is 0 if the host has no nvidia-smi or nvidia-smi fails. N is 1 if the driver hangs, so that `timeout` ended
+    nvidia-smi. If the driver hangs on a host without the program `timeout`, the command itself hangs."""
     return shell(_COUNT_SCRIPT, str(NVIDIA_SMI_TIMEOUT_S))
 
 
 def query_gpus(top: str = "") -> Command:
-    """Return the command that prints the GPUs of a host and their processes, for `read_gpus`.
+    """Return the command that prints the GPUs of a host and their processes. `read_gpus` parses its output.
 
     `top` is put in front of the path /sys, so that a test can simulate a card on the PCI bus. Normally it is empty."""
     return shell(_SCRIPT, str(NVIDIA_SMI_TIMEOUT_S), top)
@@ -118,8 +118,9 @@ class _Card:
 
 
 def read_gpus(text: str) -> GpuAnswer:
-    """Read `text`, the output of the command of `query_gpus`. Problems are returned in `error` and `notes`, not
-    raised."""
+    """Parse `text`, the output of the command of `query_gpus`.
+
+    Problems are returned in `error` and `notes` of the result, not raised."""
     answer = read_probe(text)
     code, apps, listing = (answer.values.get(key, "0") for key in ("code", "appscode", "listcode"))
     if not answer.is_complete:
@@ -180,10 +181,10 @@ _SLICE = re.compile(r"\s+MIG (\S+)\s+Device\s+\d+: \(UUID: (MIG-[^)\s]+)\)")
 
 
 def _slices(lines: Iterable[str]) -> dict[str, list[tuple[str, str]]]:
-    """Map the UUID of a card to the (profile, UUID) of each of its MIG slices. A profile names the size of a slice,
-    such as `1g.10gb`.
+    """Return the MIG slices of each card. The result maps the UUID of a card to the (profile, UUID) of its slices.
 
-    `lines` is the output of `nvidia-smi -L`, which lists slices below their card."""
+    A profile names the size of a slice, such as `1g.10gb`. `lines` is the output of `nvidia-smi -L`, which lists slices
+    below their card."""
     found: dict[str, list[tuple[str, str]]] = {}
     card = ""
     for line in lines:
@@ -230,8 +231,10 @@ def _with_processes(gpus: Iterable[GpuSeen], answer: ProbeAnswer) -> tuple[GpuSe
 
 
 def _set_processes(gpu: GpuSeen, programs: Iterable[GpuProcess]) -> GpuSeen:
-    """Return the GPU with the processes `programs`. A process without a process id (`pid` is 0, because
-    nvidia-smi did not print the id) gets the used memory of the whole GPU as its memory."""
+    """Return the GPU with the processes `programs`.
+
+    For a process whose id nvidia-smi did not print (`pid` is 0), the used memory of the whole GPU is set as its
+    memory."""
     known = (one if one.pid else replace(one, used_mb=gpu.used_mb) for one in programs)
     return replace(gpu, processes=tuple(known))
 
@@ -241,7 +244,9 @@ def _process_name(name: str) -> str:
 
 
 def _users_by_pid(lines: Iterable[str]) -> dict[int, str]:
-    """Map process id to user name, from lines like `/proc/7 1000 ada`. If the name is unknown, the uid is used."""
+    """Return the user names by process id, from lines such as `/proc/7 1000 ada`.
+
+    If the name of a user is unknown, the uid is used."""
     found = {}
     for line in lines:
         path, uid, name = (*line.split(" "), "", "", "")[:3]
@@ -252,9 +257,9 @@ def _users_by_pid(lines: Iterable[str]) -> dict[int, str]:
 
 
 def _containers_by_pid(lines: Iterable[str]) -> dict[int, str]:
-    """Map process id to container id, from lines with a process id and its cgroup path.
+    """Return the container ids by process id, from lines with a process id and its cgroup path.
 
-    An engine may itself run in a container, so a path may have several ids. The map gets the last one, which is that of
+    An engine may itself run in a container, so a path may have several ids. The last id in the path is used: that of
     the innermost container. Processes outside of containers are left out."""
     found = {}
     for line in lines:

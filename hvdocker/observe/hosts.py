@@ -1,6 +1,6 @@
 """Observes the hosts: one probe and a few engine calls per host, all hosts in parallel. Changes nothing.
 
-What takes time on a host is to start processes and to examine mounts, not the size of the answers. So the probe
+On a host, starting processes and examining mounts take time; the size of the answers does not matter. So the probe
 starts few processes, and the engine is asked only for what is not known otherwise."""
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ def observe_hosts(
 
 
 def whole_state(inventory: Inventory, links: Mapping[str, HostLink], with_images: bool = True) -> ClusterState:
-    """Observe all hosts in `links` and return their state. Raise the error of a host that cannot be used, or HostErrors
-    if there are several.
+    """Observe all hosts in `links` and return their state. All hosts must be usable.
 
-    `with_images`: also look for the cluster's image on the controller."""
+    Raises the error of a host that cannot be used, or HostErrors if there are several. `with_images`: also look for the
+    cluster's image on the controller."""
     state, failed = partial_state(inventory, links, with_images)
     raise_all("some hosts cannot be used", list(failed.values()))
     return state
@@ -52,7 +52,7 @@ def whole_state(inventory: Inventory, links: Mapping[str, HostLink], with_images
 def partial_state(
     inventory: Inventory, links: Mapping[str, HostLink], with_images: bool = True, without_gpus: Collection[str] = ()
 ) -> tuple[ClusterState, Mapping[str, HvdockerError]]:
-    """Observe all hosts in `links`. Return the state of those that can be used, and the errors of the other hosts by
+    """Observe all hosts in `links`. Return the state of the hosts that can be used, and the errors of the others by
     name.
 
     `with_images`: also look for the cluster's image on the controller. On hosts in `without_gpus` the NVIDIA driver is
@@ -64,7 +64,7 @@ def partial_state(
 
 
 def cluster_state(inventory: Inventory, hosts: Mapping[str, HostSeen], with_images: bool) -> ClusterState:
-    """Combine `hosts`, which were observed before, with the state of the controller, which is observed now.
+    """Return the state of `hosts`, which were observed before, and of the controller, which is observed now.
 
     `with_images`: also look for the cluster's image on the controller."""
     return replace(see_controller(inventory, with_images), hosts=_in_inventory_order(inventory, hosts))
@@ -73,10 +73,10 @@ def cluster_state(inventory: Inventory, hosts: Mapping[str, HostSeen], with_imag
 def refresh_state(inventory: Inventory, links: Mapping[str, HostLink], before: ClusterState) -> ClusterState:
     """Observe again what other users may have changed meanwhile: containers, the image and listening ports.
 
-    All other facts about a host are taken from `before`. The ports too, if the host's containers are the same: another
-    hvdocker process opens ports only with containers. Any other process may open a port at any time, also after this:
-    the wait for the worker's sshd finds that out. `up` calls this if it got its locks without waiting, except for a
-    local cluster. Raises HvdockerError if a host does not answer."""
+    All other facts about a host are taken from `before`. The ports are taken from there too, if the same containers run
+    on the host: another hvdocker process opens ports only with containers. Another program may open a port at any time;
+    a later step of `up`, the wait for the worker's sshd, finds that out. `up` calls this function if it got its locks
+    without waiting, except for a local cluster. Raises HvdockerError if a host does not answer."""
 
     def look(name: str) -> HostSeen:
         link = links[name]
@@ -97,9 +97,10 @@ def _running_ids(*groups: Iterable[ContainerSeen]) -> set[str]:
 
 
 def refresh_containers(inventory: Inventory, links: Mapping[str, HostLink], before: ClusterState) -> ClusterState:
-    """Observe only the containers again, with one engine call per host. Their labels say which jobs hold slots.
+    """Observe only the containers again, with one engine call per host. All other facts about a host are taken from
+    `before`.
 
-    All other facts about a host are taken from `before`. Raises HvdockerError if a host does not answer."""
+    The labels of the containers say which jobs hold slots. Raises HvdockerError if a host does not answer."""
 
     def look(name: str) -> HostSeen:
         with translating_errors(name, "looking at its containers"):
@@ -117,8 +118,8 @@ def _in_inventory_order(inventory: Inventory, hosts: Mapping[str, HostSeen]) -> 
 def count_gpus_on_hosts(links: Mapping[str, HostLink]) -> Mapping[str, int]:
     """Return the number of GPUs by host.
 
-    A driver that hangs counts as one GPU. A host that cannot be asked is left out: a later, full observation
-    reports why."""
+    A host whose driver hangs counts as having one GPU. A host that cannot be asked is left out: a later, full
+    observation reports why."""
 
     def count(name: str) -> int:
         try:
@@ -131,7 +132,8 @@ def count_gpus_on_hosts(links: Mapping[str, HostLink]) -> Mapping[str, int]:
 
 
 def see_gpus(link: HostLink) -> GpuAnswer:
-    """Query nvidia-smi on a host. If it does not answer in time, `error` of the result is HUNG_ERROR."""
+    """Query nvidia-smi on a host, and return its GPUs. If nvidia-smi does not answer in time, `error` of the result is
+    HUNG_ERROR."""
     try:
         return read_gpus(link.run(query_gpus(), timeout_s=GPU_TIMEOUT_S).text)
     except CommandTimeout:
@@ -143,9 +145,10 @@ def _probe_and_ask_engine(
 ) -> tuple[ProbeAnswer, EngineAnswers, Future[GpuAnswer] | None]:
     """Probe the host, ask its engine, and start the GPU query in the thread pool `beside`.
 
-    The third result is the GPU query under way. It is None if the host has no nvidia-smi or `with_gpus` is False. To
-    save time, the engine is asked at its usual socket while the probe still looks for the actual socket. If the actual
-    socket is another one, or the first try failed, the engine is asked again."""
+    Return the answers of the probe and of the engine, and the GPU query, which may still run. The GPU query is None if
+    the host has no nvidia-smi or `with_gpus` is False. To save time, the engine is asked at its usual socket while the
+    probe still looks for the actual socket. If the actual socket is another one, or the first try failed, the engine is
+    asked again."""
     guess = beside.submit(ask_engine, link, inventory)
     answer = _probe(link, inventory)
     cards = beside.submit(see_gpus, link) if with_gpus and "smi" in answer.values else None
@@ -209,8 +212,8 @@ def _listening_ports(
 def find_engine(link: HostLink) -> None:
     """Find out how the host's engine is reached (socket or sudo) and store that in the link.
 
-    For callers that need the engine but no other fact about the host. Raises HostUnfit if the engine cannot be reached.
-    Does nothing if the link is not an SshLink, as in a local cluster (all workers on the controller)."""
+    This is for callers that need the engine but no other fact about the host. Raises HostUnfit if the engine cannot be
+    reached. Does nothing if the link is not an SshLink, as in a local cluster (all workers on the controller)."""
     if isinstance(link, SshLink):
         link.use_engine(choose_engine_access(_run_probe(link, "", []), link))
 
@@ -245,7 +248,8 @@ def _missing_tools_error(tools: list[str]) -> HostUnfit:
 
 
 def choose_engine_access(answer: ProbeAnswer, link: SshLink) -> EngineAccess:
-    """Choose the engine's socket if this user may open it, else the docker CLI through passwordless sudo.
+    """Return how to reach the engine: by its socket if this user may open it, else by the docker CLI with passwordless
+    sudo.
 
     `answer` is the output of the probe; `link` only gives the host's name for errors. Raises HostUnfit if neither is
     possible."""
@@ -304,8 +308,9 @@ def _required_number(answer: ProbeAnswer, key: str) -> int:
 
 
 def _supplementary_groups(answer: ProbeAnswer) -> tuple[int, ...]:
-    """Return the ids of the groups of the SSH user, from the probe's `answer`, without the primary one and without
-    root's, in ascending order."""
+    """Return the ids of the supplementary groups of the SSH user, in ascending order.
+
+    They are read from `answer`, the output of the probe. The primary group and root's group are left out."""
     numbers = {int(word) for word in answer.values.get("groups", "").split() if word.isdigit()}
     return tuple(sorted(numbers - {0, answer.number("gid", 0)}))
 

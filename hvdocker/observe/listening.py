@@ -16,7 +16,7 @@ def see_listening_ports(links: Mapping[str, HostLink]) -> frozenset[int]:
     """Return the ports on which a process of any of the hosts in `links` listens. Raises HvdockerError if a host does
     not answer.
 
-    The usual observation of a running cluster leaves this out, because the kernel takes time to answer it."""
+    The usual observation of a running cluster does not read the ports, because the kernel takes time to list them."""
 
     def look(name: str) -> frozenset[int]:
         with translating_errors(name, "looking at its ports"):

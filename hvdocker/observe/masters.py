@@ -1,4 +1,4 @@
-"""Lists the masters (one container per job) of all clusters on the hosts. Changes nothing."""
+"""Lists the masters (the containers of jobs, one per job) of all clusters on the hosts. Changes nothing."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from hvdocker.transport.pool import HostOutcomes, for_each_host
 
 @dataclass(frozen=True)
 class MasterSeen:
-    """A master with the start and end time of its job, in Unix seconds by the host's clock.
+    """The master of a job (its container) with the start and end time of the job, in Unix seconds by the host's clock.
 
-    A time is None if the job has not started or not ended, or if the engine was not asked for the times, which takes
-    one call per master."""
+    A time is None if the job has not started or not ended. Both are None if the engine was not asked for them, because
+    this takes one call per master."""
 
     container: ContainerSeen
     started: float | None = None
@@ -31,11 +31,11 @@ class MasterSeen:
 
 
 def see_masters(links: Mapping[str, HostLink], most_ended: int | None) -> HostOutcomes[tuple[MasterSeen, ...]]:
-    """Return the masters (of all clusters) on each host in `links`: running ones first, then ended ones, each newest
-    first.
+    """Return the masters (of all clusters) on each host in `links`. Running masters come first, then ended ones, each
+    newest first.
 
-    The start and end times need one engine call per master. All running masters get their times, but only the
-    `most_ended` newest of the ended ones. None means all."""
+    The start and end times need one engine call per master. All running masters get their times. Of the ended masters
+    only the `most_ended` newest get them, or all if `most_ended` is None."""
 
     def see(name: str) -> tuple[MasterSeen, ...]:
         with translating_errors(name, "looking at its jobs"):
@@ -60,14 +60,14 @@ def _with_times(engine: APIClient, seen: ContainerSeen) -> MasterSeen:
 
 
 def master_facts(inspected: Mapping[str, Any]) -> dict[str, object]:
-    """Return the facts about a job that are lost with its master.
+    """Return facts about a job that would be lost when its master (the job's container) is removed.
 
-    The keys are `labels` (only those of hvdocker), `created`, `started`, `finished` (Unix seconds) and `exit_code`.
-    The last two are None while the job runs.
+    The keys are `labels` (only those of hvdocker), `created`, `started`, `finished` (Unix seconds) and `exit_code`. The
+    last two are None while the job runs.
 
     The facts are stored with a fetched log as master.json, so that `jobs` can list the job after its container is gone.
-    `inspected` is the engine's answer about the master (`docker inspect`). Its values are `Any` because they come
-    from parsed JSON."""
+    `inspected` is the engine's answer about the master (`docker inspect`). Its values are `Any` because they come from
+    parsed JSON."""
     state = inspected["State"]
     labels = inspected["Config"].get("Labels") or {}
     is_living = bool(state["Running"])
@@ -81,9 +81,9 @@ def master_facts(inspected: Mapping[str, Any]) -> dict[str, object]:
 
 
 def _unix_seconds(text: str) -> float | None:
-    """Read a time like `2024-05-04T03:02:01.123456789Z` and return it in Unix seconds.
+    """Parse a time such as `2024-05-04T03:02:01.123456789Z` and return it in Unix seconds.
 
-    Return None for text that is no time, and for "never", which engines write as year 1."""
+    Return None for text that is no time, and for the year 1, which engines write for "never"."""
     try:
         found = datetime.strptime(text[:19], "%Y-%m-%dT%H:%M:%S").replace(tzinfo=timezone.utc)
     except ValueError:

@@ -112,7 +112,7 @@ class ProbeAnswer:
     lists: dict[str, list[str]] = field(default_factory=dict)
 
     def number(self, key: str, default: int) -> int:
-        """Return the value of the key as a whole number, or the default if it is missing or no number."""
+        """Return the value of the key as a whole number, or the default if it is missing or is not a number."""
         text = self.values.get(key, "").strip()
         return int(text) if text.isdigit() else default
 
@@ -122,13 +122,14 @@ class ProbeAnswer:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the script ran to its end: it prints `done` last."""
+        """Whether the script ran to its end. The last line that a script prints is `done`."""
         return "done" in self.values
 
 
 def read_probe(text: str) -> ProbeAnswer:
-    """Parse `text`, `key value` lines that the probe printed. Other scripts (GPUs, doctor, gc) print the same format
-    and use this parser too."""
+    """Parse `text`, the `key value` lines that the probe printed.
+
+    Other scripts (for GPUs, doctor and gc) print lines of the same form, and are parsed with this function too."""
     answer = ProbeAnswer()
     for line in text.split("\n"):
         key, _, value = line.partition(" ")
@@ -146,14 +147,15 @@ def reached_address(answer: ProbeAnswer) -> str:
 
 
 def listening_ports(answer: ProbeAnswer) -> frozenset[int]:
-    """Return the TCP ports on which processes listen, as the probe or `listeners` printed them. The probe prints them
-    only if the host has no folder of the cluster; it then also prints `ports`."""
+    """Return the TCP ports on which processes listen, from the output of the probe or of the command of `listeners`.
+
+    The probe prints the ports only if the host has no folder of the cluster. Then it also prints the key `ports`."""
     hexadecimal = {int(port, 16) for port in answer.all("listens") if port}
     return frozenset(hexadecimal.union(int(port) for port in answer.all("port") if port.isdecimal()))
 
 
 def listeners() -> Command:
-    """Return a command that prints the listening TCP ports, for `listening_ports`."""
+    """Return a command that prints the listening TCP ports. `listening_ports` reads them from its output."""
     return shell(f'{_LISTENERS}echo "done"\n')
 
 
@@ -186,10 +188,10 @@ def port_holder(port: int) -> Command:
 
 
 def docker_arch(machine: str) -> str:
-    """Convert `machine`, the CPU architecture that engines report (`x86_64`, as uname) to the name that images use
-    (`amd64`).
+    """Return the name that images use for a CPU architecture, such as `amd64`.
 
-    A name that is not known here is returned unchanged."""
+    `machine` is the name that an engine reports, such as `x86_64` (as uname). A name that is not known here is returned
+    unchanged."""
     known: Mapping[str, str] = {
         "x86_64": "amd64", "aarch64": "arm64", "armv7l": "arm", "ppc64le": "ppc64le", "s390x": "s390x",
         "i686": "386", "i386": "386",

@@ -1,6 +1,6 @@
-"""Values for what was observed on the hosts. Pure: decides nothing.
+"""The values that an observation of hosts returns. Pure: decides nothing.
 
-Every container that hvdocker creates carries labels, from which any controller can rebuild the state of a cluster."""
+Every container that hvdocker creates carries labels. From these any controller can rebuild the state of a cluster."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _CONFIG_KEYS = (
 
 @dataclass(frozen=True)
 class ContainerSeen:
-    """A container that hvdocker created.
+    """A container that hvdocker created, as it was observed.
 
     `id` and `image_id` are those of the engine. `state` is the engine's word, such as `exited`. `created` is in Unix
     seconds. `exit_code` is None unless the container has exited."""
@@ -78,21 +78,23 @@ class ContainerSeen:
 
     @property
     def requirements_key(self) -> str | None:
-        """A hash of the requirements (Python packages) in the container's image and of the image below them. None
-        without requirements.
+        """A hash of the requirements (Python packages) in the container's image, and of the image on which they were
+        installed.
 
-        It is a label of the image, which the container inherits."""
+        None without requirements. The hash is a label of the image, which the container inherits."""
         return self.labels.get(names.LABEL_REQUIREMENTS)
 
     @property
     def launcher(self) -> str:
-        """The name of the launcher: on a master that of its job, else the default launcher of the image. Empty if the
-        container was made by a version that had only one launcher."""
+        """The name of the launcher. For a master it is the launcher of the job, for a worker the default launcher of
+        the image.
+
+        Empty if the container was made by a version that had only one launcher."""
         return self.labels.get(names.LABEL_LAUNCHER, "")
 
     @property
     def ranks(self) -> int | None:
-        """The number of ranks of this master's job, if it differs from the number of its slots, else None."""
+        """The number of ranks of this master's job, or None if there are as many ranks as slots."""
         told = self.labels.get(names.LABEL_RANKS, "")
         return int(told) if told.isascii() and told.isdecimal() else None
 
@@ -126,9 +128,9 @@ class ContainerSeen:
 
     @property
     def joined_share(self) -> Share:
-        """The slots and GPUs of this worker's host that a job got when the worker joined it while the job ran.
+        """The slots and GPUs that a running job got when this worker's host joined the job.
 
-        It has no slots if the worker joined no job."""
+        It has no slots if the host joined no job."""
         told = self.labels.get(names.LABEL_SHARE, "")
         slots = int(told) if told.isdecimal() else 0
         return Share(self.host, slots, self.devices[:slots])
@@ -146,9 +148,9 @@ class ImageSeen:
 
     `id` is the name that this engine gives the image: the digest of the configuration on a classic engine, the digest
     of a manifest in containerd's store. It is valid on that engine only. `content` is a hash of the image that is equal
-    on all engines. So images of different hosts are compared by `content`. The image of a worker is compared with the
+    on all engines. So images of different hosts are compared by `content`. A worker's image is compared with another
     image on the same host by `id`. `is_ours` means that the image was made for hvdocker. `layers` are the digests of
-    its uncompressed layers. `labels` are those of its labels that are hvdocker's."""
+    its uncompressed layers. `labels` are those labels of the image that are hvdocker's."""
 
     id: str
     architecture: str
@@ -190,7 +192,7 @@ def image_layers(inspected: Mapping[str, Any]) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class EngineSeen:
-    """A Docker engine.
+    """A Docker engine, as it was observed.
 
     `architecture` is the name of uname (`x86_64`) or of images (`amd64`): `docker_arch` accepts both. `id` is the
     engine's own id, `security` are the names of its security options, and `root_dir` is the folder where it stores
@@ -281,9 +283,9 @@ class ClusterState:
     """The observed state of a cluster. `hosts` are in the inventory's order.
 
     `network`, `controller_image` and `controller_engine` come from the controller's own engine, which is asked only for
-    a local cluster or if images are needed. `controller_engine` is None also if `controller_image` is set, because then
-    no image has to be built there. `controller_problem` says why the controller's engine could not be asked. It is
-    empty if that engine was asked or is not needed."""
+    a local cluster or if images are needed. `controller_engine` is needed only to build the image, so it is None also
+    if `controller_image` is set. `controller_problem` says why the controller's engine could not be asked. It is empty
+    if that engine was asked or is not needed."""
 
     hosts: Mapping[str, HostSeen]
     network: NetworkSeen = NetworkSeen()
@@ -315,8 +317,9 @@ class ClusterState:
         return [master for master in self.masters() if master.is_living]
 
     def placement_of(self, master: ContainerSeen) -> Placement:
-        """Return the slots and GPUs that the job of `master` holds now: those from its start, and those of hosts that
-        joined it later."""
+        """Return the slots and GPUs that the job of `master` has now.
+
+        They are those that it got at its start, and those of hosts that joined it later."""
         first = master.placement
         joined = [worker.joined_share for worker in self.workers().values() if worker.has_joined(master)]
         return Placement((*first.shares, *(share for share in joined if share.host not in first.hosts)))

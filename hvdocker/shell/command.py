@@ -1,4 +1,4 @@
-"""A command is a tuple of words, which `Command.line` turns into a shell line. Pure."""
+"""Defines `Command`, a command as a tuple of words. `Command.line` turns it into a line for a shell. Pure."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ def command(*argv: str) -> Command:
 
 
 def shell(script: str, *arguments: str) -> Command:
-    """Return a command that runs the POSIX shell script `script` in the locale C. The arguments are $1, $2, … in it:
-    values belong there, not in the text of the script."""
+    """Return a command that runs the POSIX shell script `script` in the locale C.
+
+    The `arguments` are $1, $2, … in the script. Pass values as arguments; do not put them into the text of the
+    script."""
     # With another locale, words such as the OK of sha256sum are translated.
     return Command(("sh", "-c", f"LC_ALL=C; export LC_ALL; {script}", "sh", *arguments))

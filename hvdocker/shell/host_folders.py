@@ -1,5 +1,7 @@
-"""Commands for hvdocker's folders on a host: create, pack, remove. They need a POSIX shell and tar, and some need
-`find -print0`, `xargs -0` and `stat -c`. Nothing runs here: each function returns a command. Pure."""
+"""Commands that create, pack and remove hvdocker's folders on a host. Pure: each function returns a command and runs
+nothing.
+
+The commands need a POSIX shell and tar. Some also need `find -print0`, `xargs -0` and `stat -c`."""
 
 from __future__ import annotations
 
@@ -58,10 +60,11 @@ _MOVE_ASIDE = (
 
 def make_folders(root: str, paths: Iterable[str], is_shared: bool = False, members: str = "") -> Command:
     """Return the command that creates the folders `paths` if they are missing, and makes them private to their owner.
+
     With `is_shared` it opens them to all, for a container whose user is not the SSH user. Other folders that it creates
-    above them are private in either case. `root` is the folder that contains them all; it may be one of them. If `root`
-    did not exist before, the command prints a line for `highest_new_folder`. `members` is the line of MEMBERS_FILE (the
-    list of the hosts that the worker trusts) in `root`, which is written too; without it, no such file is written."""
+    above them are private in either case. `root` is the folder that contains all of `paths`, or one of them. If `root`
+    did not exist before, the command prints a line for `highest_new_folder`. `members` is the line to write into
+    MEMBERS_FILE (the list of the hosts that the worker trusts) in `root`. If it is empty, the file is not written."""
     script = (
         "umask 077; above=$1; new=; "
         'while [ -n "$above" ] && [ ! -e "$above" ]; do new=$above; above=${above%/*}; done; '
@@ -83,34 +86,39 @@ OPEN_OWN = (
 
 
 def highest_new_folder(text: str) -> str | None:
-    """Return the highest folder that `make_folders` created: its root, or a parent folder of the root. Return None if
-    the root existed before. `text` is the output of that command. The result is passed to `remove_new_folders`."""
+    """Return the highest folder that the command of `make_folders` created: its root, or a parent folder of the root.
+
+    Return None if the root existed before. `text` is the output of that command. The result is passed to
+    `remove_new_folders`."""
     found = (line.removeprefix(_NEW_FOLDER) for line in text.splitlines() if line.startswith(_NEW_FOLDER))
     return next(found, None)
 
 
 def remove_tree(path: str) -> Command:
     """Return the command that removes the folder `path`, then its parent folders up to `.hvdocker` (included), as long
-    as they are empty. No parent folder is removed if none of them is a `.hvdocker`. The command succeeds if the folder
-    does not exist."""
+    as they are empty.
+
+    If no parent folder is named `.hvdocker`, no parent folder is removed. The command succeeds if the folder does not
+    exist."""
     return _remove_tree("*/.hvdocker/*", path)
 
 
 def remove_new_folders(path: str, highest: str) -> Command:
-    """Return the command that undoes `make_folders`: it removes the folder `path`, and its parent folders up to
-    `highest` (included), as long as they are empty.
+    """Return the command that undoes `make_folders`.
 
+    It removes the folder `path`, and its parent folders up to `highest` (included), as long as they are empty.
     `highest` is the highest folder that `make_folders` made (from `highest_new_folder`). Folders above it existed
-    before: an empty one may be mounted into a running worker, and such a worker would not see the folder that replaces
-    it."""
+    before, and stay even if they are empty: a running worker may have such a folder as a mount, and would not see a new
+    folder at its path."""
     return _remove_tree('"$2"/*', path, highest)
 
 
 def _remove_tree(removable: str, *words: str) -> Command:
     """Return the command that removes a folder, and then its parent folders upwards, as long as they are empty and
-    match the shell pattern `removable`. The first of `words` is the folder; the pattern can use the others as $2, ….
+    match the shell pattern `removable`.
 
-    The pattern is compared with the path of a parent folder followed by a slash."""
+    The pattern is compared with the path of a parent folder followed by a slash. The first of `words` is the folder.
+    The pattern can use the other words as $2, …."""
     script = (
         f"{OPEN_OWN}"
         'rm -rf -- "$1" 2>/dev/null || { open_own 700 "$1"; rm -rf -- "$1"; } || exit 1; dir=${1%/*}; '
@@ -122,28 +130,32 @@ def _remove_tree(removable: str, *words: str) -> Command:
 
 def unpack_tar(folder: str) -> Command:
     """Return the command that unpacks a tar stream from standard input into a folder, which it creates if it is
-    missing. Files that all may read in the archive stay readable by all, so that a container of another user can read
-    them. Parent folders that exist keep their mode."""
+    missing.
+
+    Files that are readable by all in the archive stay so, because a container may have another user than the SSH user.
+    Parent folders that exist keep their mode."""
     return shell('umask 022; mkdir -p -- "$1" && exec tar -xf - -C "$1"', folder)
 
 
 def write_members(folder: str) -> Command:
-    """Return the command that writes standard input to MEMBERS_FILE (the list of the hosts that the worker trusts) in
-    the cluster's folder `folder`. It creates the folder again if it was removed."""
+    """Return the command that writes standard input to MEMBERS_FILE in `folder`, the cluster's folder on the host.
+
+    MEMBERS_FILE lists the hosts that the worker trusts. The command creates the folder again if it was removed."""
     script = 'umask 077; mkdir -p -- "$1" && cat > "$1/$2.part" && mv -f -- "$1/$2.part" "$1/$2"'
     return shell(script, folder, MEMBERS_FILE)
 
 
 def replace_code(folder: str, is_shared: bool = False) -> Command:
-    """Return the command that replaces the code of an earlier sync, and the index (the list of the files as the sync
-    left them), by a tar stream from standard input. It is used for a host that joins a running job: the stream has the
-    code and the index (CODE_PATHS) of another host. `folder` is the cluster's folder. With `is_shared` the code is made
-    readable by all, for a container whose user is not the SSH user.
+    """Return the command that replaces the code of an earlier sync by a tar stream from standard input.
 
-    Files of the earlier sync that no job changed are deleted. Those that a job changed, and files of a job that are in
-    the way of the stream, move to REPLACED_FOLDER, from where `fetch` gets them. All other files of a job stay in the
-    code folder: a rank that starts again on this host looks for its checkpoint there. A stream that breaks off changes
-    nothing in the code folder."""
+    It is used for a host that joins a running job: the stream has the code and the index (CODE_PATHS) of another host.
+    The index is the list of the files as the sync left them; it is replaced too. `folder` is the cluster's folder. With
+    `is_shared` the code is made readable by all, for a container whose user is not the SSH user.
+
+    Files of the earlier sync that no job changed are deleted. Files of the sync that a job changed move to
+    REPLACED_FOLDER, from where `fetch` gets them. So do other files of a job if the stream has something else at their
+    paths. All other files of a job stay in the code folder: a rank that starts again on this host looks for its
+    checkpoint there. A stream that breaks off changes nothing in the code folder."""
     script = (
         f'{KEEP_CHANGED}umask 022; cd -- "$1" || exit 1; state=$PWD/code.sync; in=$state/in.joining; new=$in/code; '
         f"kept=$PWD/{REPLACED_FOLDER}/join.$(date +%s).$$; TZ=UTC0; export TZ kept; "
@@ -167,9 +179,10 @@ _TAR_STATUS = "if [ $code -eq 1 ]; then case $(tar --version 2>/dev/null) in *GN
 
 def pack_tar(folder: str, names: Iterable[str]) -> Command:
     """Return the command that writes a tar stream of the files and folders `names` in `folder` to standard output.
-    Names that do not exist are left out; if none exists, the archive is empty. First, files of the SSH user that a job
-    closed to it are opened by chmod. The exit status is not 0 if a file could not be read; the archive then has all
-    others."""
+
+    Names that do not exist are left out; if none exists, the archive is empty. A job may have removed the SSH user's
+    permission to read its own files; the command first restores it by chmod. If a file cannot be read, the exit status
+    is not 0, and the archive has all other files."""
     script = (
         f"{OPEN_OWN}"
         'cd -- "$1" || exit 1; shift; for name do shift; [ -e "$name" ] && set -- "$@" "$name"; done; '
@@ -180,9 +193,10 @@ def pack_tar(folder: str, names: Iterable[str]) -> Command:
 
 
 def pack_listed(folder: str) -> Command:
-    """Return the command that writes a tar stream of files in `folder` to standard output. Standard input has their
-    paths, each ended by a NUL byte. The exit status is not 0 if a file could not be read; the archive then has all
-    others."""
+    """Return the command that writes a tar stream of files in `folder` to standard output.
+
+    Standard input has the paths of the files, each ended by a NUL byte. If a file cannot be read, the exit status is
+    not 0, and the archive has all other files."""
     # Not every tar reads such a list, so only GNU tar gets it. In the lists for others a name cannot contain a newline.
     script = (
         'cd -- "$1" || exit 1; case $(tar --version 2>/dev/null) in '
@@ -194,8 +208,10 @@ def pack_listed(folder: str) -> Command:
 
 
 def list_unreadable(folder: str, names: Iterable[str]) -> Command:
-    """Return the command that prints the paths in `folder`, below `names`, that the SSH user cannot read, each ended
-    by a NUL byte. It prints nothing if all are readable. Used after `pack_tar`, to read these files in another way."""
+    """Return the command that prints the paths in `folder`, below `names`, that the SSH user cannot read.
+
+    Each path is ended by a NUL byte. The command prints nothing if all are readable. It is used after `pack_tar`, to
+    read these files in another way."""
     script = (
         # A link is readable whatever it leads to.
         'cd -- "$1" || exit 1; shift; find "$@" -exec sh -c \'for path do '
@@ -207,8 +223,9 @@ def list_unreadable(folder: str, names: Iterable[str]) -> Command:
 
 
 def list_existing(folder: str) -> Command:
-    """Return the command that prints those of the paths on standard input that exist in `folder`. All paths, read and
-    printed, end with a NUL byte."""
+    """Return the command that prints those of the paths on standard input that exist in `folder`.
+
+    Each path, in the input and in the output, is ended by a NUL byte."""
     script = (
         'cd -- "$1" || exit 1; xargs -0 sh -c \'for path do '
         '[ ! -e "$path" ] && [ ! -h "$path" ] || printf "%s\\000" "$path"; done\' sh; exit 0'
@@ -217,9 +234,10 @@ def list_existing(folder: str) -> Command:
 
 
 def write_file(path: str, is_shared: bool = False) -> Command:
-    """Return the command that writes standard input to the file `path`, so that a reader sees the old or the new file,
-    never a part. Only the owner can read the file; with `is_shared` all users can, for a container whose user is not
-    the SSH user."""
+    """Return the command that writes standard input to the file `path`.
+
+    A reader sees the old or the new content, never a part. Only the owner can read the file. With `is_shared` all users
+    can, for a container whose user is not the SSH user."""
     script = 'umask "$2"; cat > "$1.part" && mv -f -- "$1.part" "$1"'
     return shell(script, path, "022" if is_shared else "077")
 

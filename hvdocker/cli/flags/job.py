@@ -1,4 +1,4 @@
-"""The flags of a job, shared by `train` and `run`; `replay` takes some of them. The argument that names a job."""
+"""The flags of a job, shared by `train` and `run`; `replay` takes some of them. Also the argument that names a job."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Headings under which the help of a verb lists its options. A flag without a heading stands under `Options`."""
+"""The headings under which the help of a verb lists its options. A flag without a heading is listed under `Options`."""
 
-# Of verbs whose options have no heading for what runs.
+# The heading for arguments of a verb that has no options under WHAT.
 ARGUMENTS = "Arguments"
 WHAT = "What runs"
 WHERE = "Where"

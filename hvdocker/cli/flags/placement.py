@@ -78,7 +78,8 @@ ExplainFlag = Annotated[
 
 def explanation_printer(progress: Progress, is_wanted: bool) -> Callable[[Explanation], None] | None:
     """Return the function that prints on stderr why the slots were chosen. It ends the live table of `progress` first.
-    Return None if `is_wanted` (the flag `--explain`) is False; then no explanation is computed."""
+
+    Return None if `is_wanted` (the flag `--explain`) is False. Then no explanation is computed."""
     if not is_wanted:
         return None
     from hvdocker.console.style import err

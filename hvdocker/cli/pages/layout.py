@@ -16,8 +16,9 @@ def page_width() -> int:
 
 
 def section(title: str, rows: Sequence[tuple[str, str]], label_width: int) -> Iterable[str]:
-    """Yield the lines of a section: its title, then a row for each pair of label and text. `label_width` is the width
-    of the column with the labels (see `widest_label`)."""
+    """Yield the lines of a section of a help page: its title, then a row for each pair of label and text.
+
+    `label_width` is the width of the column with the labels (see `widest_label`)."""
     yield f"{title}:"
     indent = " " * (label_width + 4)
     for label, text in rows:

@@ -12,8 +12,10 @@ _INVENTORY_ROW = ("INVENTORY", "The YAML file that names the hosts; or -i. Defau
 
 
 def verb_page(command: Any, ctx: Any, is_complete: bool) -> str:
-    """Return the help page of a verb. `is_complete` adds the options that most verbs share; without it they are only
-    named. The types are `Any` because they are classes of click that depend on typer's version."""
+    """Return the help page of a verb.
+
+    `is_complete` adds the options that most verbs share. Otherwise only the names of these options are listed at the
+    end. The types are `Any` because they are classes of click that depend on typer's version."""
     panels = _panels(command, ctx)
     shared = [] if is_complete else panels.pop(SHARED, [])
     width = widest_label(label for rows in panels.values() for label, _ in rows)
@@ -31,7 +33,7 @@ def usage(command: Any, ctx: Any) -> str:
 
 
 def _panels(command: Any, ctx: Any) -> dict[str, list[tuple[str, str]]]:
-    """Return the rows (label and text) of each heading."""
+    """Return the arguments and options of a command by heading, each as a row: a label and its text."""
     shown = [param for param in command.get_params(ctx) if not getattr(param, "hidden", False)]
     headings = {getattr(param, "rich_help_panel", None) for param in shown}
     arguments = WHAT if WHAT in headings else ARGUMENTS

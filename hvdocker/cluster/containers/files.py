@@ -1,4 +1,5 @@
-"""Says which files a worker and a master get: before they start, and when workers are added or removed. Pure."""
+"""Lists the files that workers and masters get before they start, and those that change when workers are added or
+removed. Pure."""
 
 from __future__ import annotations
 
@@ -39,9 +40,9 @@ def trust_files(
 def master_update_files(trust: Iterable[FileSpec], job_hosts: Sequence[JobHost]) -> list[FileSpec]:
     """Return the files to write into a running master when workers are added or removed.
 
-    These are the SSH config and known_hosts out of `trust` (the SSH files of workers), and for an elastic job
-    hosts.json with its `job_hosts`, which are empty for other jobs. hosts.json comes last, so that the supervisor, when
-    it finds a new host there, already has the host's key."""
+    The SSH config and known_hosts are taken from `trust`, the SSH files of workers. For an elastic job, hosts.json with
+    the hosts of the job (`job_hosts`) is added; `job_hosts` is empty for other jobs. hosts.json is the last file: the
+    supervisor in the master reads new hosts there, and must already have their keys."""
     known = [file for file in trust if file.path in MASTER_SSH_FILES]
     return [*known, FileSpec(HOSTS_FILE, hosts_text(job_hosts))] if job_hosts else known
 
@@ -76,8 +77,8 @@ def worker_files(
     ]
 
 
-# The image's /etc/passwd. A job's master needs it, and gets it with the SSH files: each archive that the engine packs
-# takes it a moment.
+# The image's /etc/passwd, which a job's master needs. It is copied in one archive with the SSH files, because every
+# archive that the engine packs takes time.
 PASSWD_COPY = "ssh/passwd"
-# The files that a master gets from the worker of its head.
+# The files that a master gets from the worker on its own host (the head).
 MASTER_SSH_FILES = ("ssh/config", "ssh/known_hosts", "ssh/id_ed25519")

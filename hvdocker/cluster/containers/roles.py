@@ -99,11 +99,12 @@ def binds(inventory: Inventory, place: HostPlan) -> tuple[str, ...]:
 
 
 def shm_bytes(inventory: Inventory, place: HostPlan) -> int:
-    """Return the size of a container's /dev/shm: that of the inventory, else half of the memory of the host in `place`.
+    """Return the size of a container's /dev/shm in bytes. It is the inventory's `shm:` if that is set.
 
-    Workers of a local cluster share that half of the machine's memory. The part of a worker is at most 16 GiB and at
-    least 64 MiB, and is rounded down to a multiple of 64 MiB: the memory that a kernel reports changes a little between
-    boots, and this must not change the container's fingerprint."""
+    Otherwise it is half of the memory of the host in `place`. Workers of a local cluster share this half equally. The
+    size is limited to 16 GiB and rounded down to a multiple of 64 MiB, but is at least 64 MiB. The reason for rounding
+    is that the memory that a kernel reports changes a little between boots, and this must not change the container's
+    fingerprint."""
     if inventory.shm_bytes:
         return inventory.shm_bytes
     half = place.seen.engine.memory_bytes // (2 * place.workers_on_machine)

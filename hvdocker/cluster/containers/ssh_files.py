@@ -36,8 +36,8 @@ def render_ssh_config(template: str, cluster: str, members: Iterable[ClusterMemb
 def known_hosts(members: Iterable[ClusterMember], host_keys: Mapping[str, str], port: int) -> str:
     """Return the text of a known_hosts file with the host key of every worker in `members`, by training address.
 
-    `host_keys` are the public host keys, by host. `port` is the port of the workers' sshd: unless it is 22, the file
-    names it beside the address."""
+    `host_keys` are the public host keys, by host. `port` is the port of the workers' sshd. The file contains the port
+    only if it is not 22."""
     lines = []
     for member in members:
         shown = member.address if port == 22 else f"[{member.address}]:{port}"
@@ -46,8 +46,10 @@ def known_hosts(members: Iterable[ClusterMember], host_keys: Mapping[str, str], 
 
 
 def authorized_keys(client_public: str, members: Iterable[ClusterMember]) -> str:
-    """Return the text of an authorized_keys file that accepts the key `client_public` only from the addresses of
-    `members`. `client_public` is the line of a public key file."""
+    """Return the text of an authorized_keys file. It accepts the key `client_public` only from the addresses of
+    `members`.
+
+    `client_public` is the line of a public key file."""
     sources = ",".join(member.address for member in members)
     return f'restrict,from="{sources}" {client_public}\n'
 

@@ -19,8 +19,8 @@ from hvdocker.placement.host_plan import HostPlan
 def address_problems(placed: Mapping[str, HostPlan]) -> list[HvdockerError]:
     """Return problems of training addresses. `placed` has the plan of each host, with its training address.
 
-    Problems are: a loopback address if there are several hosts, two hosts with the same address, two hosts that are
-    the same machine, and an IPv6 address, which no launcher takes."""
+    Problems are: a loopback address if there are several hosts, two hosts with the same address, two hosts that are the
+    same machine, and an IPv6 address, which no launcher accepts."""
     loopback: list[HvdockerError] = [
         HostUnfit(
             f"the training address is {place.address}, which other hosts cannot reach",
@@ -36,9 +36,10 @@ def address_problems(placed: Mapping[str, HostPlan]) -> list[HvdockerError]:
 
 
 def _duplicate_and_ipv6_problems(placed: Mapping[str, HostPlan]) -> list[HvdockerError]:
-    """Return one problem for each host in `placed` that has the training address of an earlier host or is its machine.
+    """Return the problems of hosts that have the training address of an earlier host, or are the machine of an earlier
+    host.
 
-    Each IPv6 training address is a problem too."""
+    Each IPv6 training address is a problem too. `placed` has the plan of each host."""
     first: dict[str, str] = {}
     problems: list[HvdockerError] = _same_machine_problems(placed)
     for name, place in placed.items():
@@ -67,10 +68,11 @@ def _duplicate_and_ipv6_problems(placed: Mapping[str, HostPlan]) -> list[Hvdocke
 
 
 def _ipv4_fix(place: HostPlan, placed: Mapping[str, HostPlan]) -> str:
-    """Return advice for a host whose training address is IPv6: an IPv4 address that the host has and no other host.
+    """Return advice for a host whose training address is IPv6: an IPv4 address that only this host has.
 
-    `place` is the plan of this host, `placed` has the plans of all. An address that several hosts have, such as that of
-    docker0, leads from each of them to itself. If no address is left, the advice names none."""
+    `place` is the plan of this host, `placed` has the plans of all hosts. An address that several hosts have, such as
+    that of docker0, is not advised: each host would reach only itself by it. If no address is left, the advice names
+    none."""
     own = _own_addresses(place, placed)
     if any(is_in_network(address, ALL_IPV4) for address in own):
         return address_fix_from(own)
@@ -104,12 +106,12 @@ def _same_machine_problems(placed: Mapping[str, HostPlan]) -> list[HvdockerError
 
 
 def _is_same_machine(one: HostPlan, other: HostPlan) -> bool:
-    """Return whether two hosts are one machine: a container was seen on both, or both the id of the engine and the boot
-    id of the machine are equal.
+    """Return whether two hosts are one machine.
 
-    The engine's id alone is not enough, because cloned virtual machines keep that of their template. The containers
-    are compared too, because an engine that already runs the cluster's worker was not asked for its id. False for two
-    hosts with the same training address, which another check reports."""
+    They are if a container was seen on both, or if both have the same engine id and the same boot id. The engine id
+    alone is not enough, because cloned virtual machines keep that of their template. Containers are compared because an
+    engine that already runs the cluster's worker was not asked for its id. Return False for two hosts with the same
+    training address, which another check reports."""
     if one.address == other.address:
         return False  # the check of addresses reports it
     containers = [{c.id for c in (*place.seen.containers, *place.seen.other_containers)} for place in (one, other)]
@@ -118,10 +120,10 @@ def _is_same_machine(one: HostPlan, other: HostPlan) -> bool:
 
 
 def missing_address_problems(placed: Mapping[str, HostPlan]) -> list[HvdockerError]:
-    """Return one problem for each training address in `placed` that is on no interface of its host.
+    """Return one problem for each training address in `placed` that no interface of its host has.
 
-    A worker cannot listen on such an address. Loopback addresses, text that is no IPv4 address, hosts of a local
-    cluster, and hosts whose addresses are unknown are not checked."""
+    A worker cannot listen on such an address. Not checked are loopback addresses, text that is no IPv4 address, hosts
+    of a local cluster, and hosts whose addresses are unknown."""
     return [
         HostUnfit(
             f"the training address {place.address} is on no interface of this host",

@@ -77,7 +77,7 @@ def choose_port(inventory: Inventory, state: ClusterState) -> int:
 def local_subnet(state: ClusterState) -> str:
     """Return the subnet of a local cluster: that of its existing network, else a free one of `_LOCAL_SUBNETS`.
 
-    Raises HvdockerError if every one of them overlaps another network."""
+    Raises HvdockerError if all of `_LOCAL_SUBNETS` overlap other networks."""
     if state.network.own_subnet:
         return state.network.own_subnet
     taken = [ipaddress.ip_network(text) for text in state.network.subnets_taken if ":" not in text]
@@ -91,9 +91,10 @@ def local_subnet(state: ClusterState) -> str:
 
 
 def training_addresses(inventory: Inventory, state: ClusterState) -> Mapping[str, str]:
-    """Return the training address of each observed host. For a local cluster, that of every worker.
+    """Return the training addresses of the observed hosts, by host.
 
-    Raises HostUnfit if a host has no address in the inventory's `network:`, HostErrors if several have none."""
+    In a local cluster, each worker gets an address of the cluster's subnet, whether it was observed or not. Raises
+    HostUnfit if a host has no address in the inventory's `network:`, or HostErrors if several have none."""
     if inventory.is_local:
         start = ipaddress.ip_network(local_subnet(state)).network_address
         return {host.name: str(start + 11 + index) for index, host in enumerate(inventory.hosts)}
@@ -110,11 +111,11 @@ def training_addresses(inventory: Inventory, state: ClusterState) -> Mapping[str
 
 
 def _training_address(inventory: Inventory, host: Host, seen: HostSeen) -> str:
-    """Return the training address of a host. `seen` has the addresses that were observed on it.
+    """Return the training address of a host. `seen` has the addresses that were observed on the host.
 
-    That is its `address:` in the inventory. Without it, its first address in the inventory's `network:`; without
-    `network:`, the address by which the host was reached, or its `host:` if that is unknown. Raises HostUnfit if the
-    host has no address in `network:`."""
+    The `address:` of the host in the inventory has precedence. Without it, return the host's first address in the
+    inventory's `network:`. Without `network:` too, return the address by which the host was reached, or its `host:` if
+    that is unknown. Raises HostUnfit if the host has no address in `network:`."""
     if host.address:
         return host.address
     if not inventory.network:
@@ -139,7 +140,7 @@ def describe_addresses(seen: HostSeen) -> str:
 def address_fix(seen: HostSeen) -> str:
     """Return advice for the user: an address of the observed host to write into the inventory as its `address:`.
 
-    The address by which the host was reached is preferred, because another one may be that of docker0."""
+    The address by which the host was reached is preferred, because another address may be that of docker0."""
     reached = [seen.reached_at] if seen.reached_at in seen.addresses else []
     return address_fix_from([*reached, *seen.addresses])
 
@@ -166,8 +167,8 @@ def is_in_network(address: str, network: ipaddress.IPv4Network | ipaddress.IPv6N
 def moved_worker_problem(host: Host, seen: HostSeen, up: str, address: str | None = None) -> HvdockerError | None:
     """Return the problem of a running worker whose address is no longer the training address of its host, or None.
 
-    That happens if the host got another address since `up`. `seen` is the observed host. `up` is the command
-    that the error suggests (`hvdocker up`). `address` is the training address, if it is known. Without it, a worker
+    The cause is a host that got another address since `up`. `seen` is the observed host. `up` is the command that the
+    error suggests (`hvdocker up`). `address` is the training address, None if it is not known. Without it, a worker
     whose address is still on the host is no problem."""
     worker = seen.worker(host.name)
     listens = worker.labels.get(names.LABEL_ADDRESS) if worker and worker.is_running else None

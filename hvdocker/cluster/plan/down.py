@@ -16,8 +16,10 @@ from hvdocker.plan.plan import CONTROLLER, Plan, Step, plan_of
 
 
 def plan_down(inventory: Inventory, state: ClusterState, unfetched: tuple[str, ...]) -> Plan:
-    """Return the plan of `down`. `unfetched` are the jobs whose files are to be fetched before the removal. NO_JOB
-    among them means files in the code folders that belong to no job."""
+    """Return the plan of `down`.
+
+    `unfetched` are the jobs whose files are to be fetched before the removal. NO_JOB among them stands for files in the
+    code folders that belong to no job."""
     seen_ids: set[str] = set()
     masters: list[Step] = []
     workers: list[Step] = []

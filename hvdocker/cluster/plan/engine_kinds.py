@@ -1,4 +1,5 @@
-"""Finds Docker engines whose containers could not train: rootless ones, mapped users, Docker from snap. Pure.
+"""Finds kinds of Docker engines on which training fails: rootless engines, engines that map users, Docker from snap.
+Pure.
 
 `up` refuses them before it ships an image, and `doctor` reports them with the same words."""
 
@@ -12,10 +13,10 @@ _SNAP_ROOT = "/var/snap/docker/"
 
 
 def engine_kind_problem(security: Collection[str], root_dir: str) -> HvdockerError | None:
-    """Return the problem of an engine of the wrong kind, None if containers can train on it.
+    """Return why containers cannot train on an engine of this kind, or None if they can.
 
     `security` are the names of the engine's security options, such as `rootless`. `root_dir` is the folder where it
-    stores images. The caller adds the host to the error."""
+    stores images. The error names no host; the caller adds the host."""
     if "rootless" in security:
         return HostUnfit(
             "its Docker engine is rootless: a worker on it could not be reached by other hosts",

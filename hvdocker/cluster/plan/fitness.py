@@ -38,8 +38,8 @@ def fitness_problems(inventory: Inventory, placed: Mapping[str, HostPlan]) -> li
 def room_problems(inventory: Inventory, placed: Mapping[str, HostPlan]) -> list[HvdockerError]:
     """Return problems with the engine and the resources of hosts. `placed` has the plan of each host.
 
-    These are an engine of the wrong kind (rootless, mapped users, snap), one that is too old, a full home, and fewer
-    CPUs than the inventory's `cpus:`."""
+    Problems are an engine of the wrong kind (rootless, mapped users, snap), an engine that is too old, a full home, and
+    fewer CPUs than the inventory's `cpus:`."""
     refused = [
         problem.at(name)
         for name, place in placed.items()
@@ -111,8 +111,8 @@ def version_numbers(text: str) -> tuple[int, ...]:
 def mount_problems(inventory: Inventory, name: str, place: HostPlan) -> list[HvdockerError]:
     """Return one problem for each source of `mounts:` that the host `name` lacks, or that ranks may not read there.
 
-    `place` is the host's plan. Whether ranks may read a source is checked only if they run as the SSH user
-    (`user: host`). Otherwise it is not known what they may read."""
+    `place` is the host's plan. Whether ranks may read a source is checked only if they run as the SSH user (`user:
+    host`). For another user this is not known."""
     missing: list[HvdockerError] = [
         HostUnfit(
             f"the mount source {path} is not there",

@@ -26,7 +26,8 @@ _LACKS_REQUIREMENTS = "it runs with requirements, which a new worker lacks"
 
 @dataclass(frozen=True)
 class Join:
-    """The decision that a host with a new worker joins the running job `job`, with the slots in `share`."""
+    """The decision that the host of a new worker joins the running job `job`. `share` has the slots that the job gets
+    there."""
 
     job: str
     share: Share
@@ -34,8 +35,8 @@ class Join:
     def label_worker(self, spec: ContainerSpec) -> ContainerSpec:
         """Return the worker's specification with labels that give its slots to the job while the job runs.
 
-        Labels must be set when a container is created. These do not count in the specification's fingerprint, so
-        the worker need not be replaced when the job is over."""
+        Labels can be set only when a container is created. The added labels do not count in the specification's
+        fingerprint, so the worker need not be replaced when the job is over."""
         told = {names.LABEL_JOINED: self.job, names.LABEL_SHARE: str(self.share.slots)}
         return replace(spec, labels={**spec.labels, **told})
 
@@ -53,9 +54,9 @@ def plan_joins(
 ) -> JoinPlan:
     """Decide which of the `fresh` hosts join a running job. `fresh` are the hosts that get a new worker.
 
-    A fresh host that no running job started with joins the oldest elastic job that has room and fits the host.
-    `placed` has the plans of all hosts. `image` is the image of new workers: a job with another image cannot be
-    joined."""
+    A fresh host joins the oldest elastic job that has room and fits the host. Hosts that a running job started with are
+    left out, because they can only come back to that job. `placed` has the plans of all hosts. `image` is the image of
+    new workers: a job with another image cannot be joined."""
     jobs = [job for job in reversed(state.running_jobs()) if job.elastic]
     busy = {host for job in state.running_jobs() for host in job.placement.hosts}
     room = {job.job: _ranks_left(state, job, placed, fresh) for job in jobs}
@@ -82,11 +83,11 @@ def _ranks_left(
 ) -> int | None:
     """Return how many more ranks the elastic job may have, None if it has no --max-np.
 
-    `job` is its master. `placed` has the plans of all hosts, and `fresh` are the hosts that get a new worker.
-    The ranks on some hosts of the job are not counted:
-    - on hosts that were removed from the inventory;
-    - on hosts that do not answer: new hosts may replace them, and the launcher keeps to --max-np when they are back;
-    - on `fresh` hosts that do not come back to the job automatically (`_hosts_not_returning`)."""
+    `job` is the master of the job. `placed` has the plans of all hosts, and `fresh` are the hosts that get a new
+    worker. Ranks on these hosts of the job are not counted:
+    - hosts that were removed from the inventory;
+    - hosts that do not answer: new hosts may replace them, and the launcher keeps to --max-np when they are back;
+    - `fresh` hosts that do not come back to the job automatically (`_hosts_not_returning`)."""
     most = job.elastic.max_np if job.elastic else 0
     has = sum(share.slots for share in _shares_after(state, job, placed, fresh, {}))
     return None if most is None else max(0, most - has)
@@ -134,9 +135,9 @@ def steps_to_join(
 ) -> Iterator[JoinJob]:
     """Yield one step for each host in `fresh` (hosts with a new worker) that joins or comes back to a running job.
 
-    `placed` has the plans of all hosts, and `joins` says, by host, which job a host joins. A host that comes back needs
-    the step too: its secrets were in the old worker, and its files may be lost. The head of a job needs none. A job
-    whose head is not in `placed` gets no steps."""
+    `placed` has the plans of all hosts, and `joins` says, by host, which job a host joins. A host that comes back to
+    its job needs the step too: its secrets were in the old worker, and its files may be lost. The head (the host of the
+    job's master) needs no step. A job whose head is not in `placed` gets no steps."""
     for job in state.running_jobs():
         head = state.host_of(job)
         for share in _shares_after(state, job, placed, fresh, joins):
@@ -153,9 +154,10 @@ def steps_to_update_masters(
 ) -> Iterator[UpdateMaster]:
     """Yield one step for each running job: write the keys of all workers into the files of its master.
 
-    For an elastic job, the step also writes the hosts that the job has once the plan is applied. `fresh` hosts get a
-    new worker, and `joins` says which of them join a job. `unreachable` hosts, which do not answer, stay hosts of
-    their job: the supervisor notices when they are back. A job whose head is not in `placed` gets no step."""
+    For an elastic job, the step also writes the hosts that the job has after the plan. `fresh` hosts get a new worker,
+    and `joins` says which of them join a job. `unreachable` hosts do not answer, but stay hosts of their job: the
+    supervisor in the master notices when they are back. A job whose head (the master's host) is not in `placed` gets no
+    step."""
     for job in state.running_jobs():
         head = state.host_of(job)
         if head not in placed:
@@ -173,7 +175,7 @@ def _shares_after(
     fresh: Collection[str],
     joins: Mapping[str, Join],
 ) -> list[Share]:
-    """Return the job's shares (slots by host) once the plan is applied, the head first.
+    """Return the job's shares (its slots on each host) after the plan, with the head (the master's host) first.
 
     `fresh` hosts get a new worker, and `joins` says which of them join a job. Hosts that were removed from the
     inventory, or that do not answer, are left out, because `placed` lacks them."""

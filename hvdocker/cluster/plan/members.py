@@ -1,8 +1,9 @@
-"""The members of a cluster (hosts whose workers trust each other), and the file `members` that records them. Pure.
+"""The members of a cluster (the hosts whose workers may log in to each other), and the file `members` that lists them.
+Pure.
 
-Each host has the file in its cluster folder, and it is read when the host is observed. If it differs from the current
-members, `up` updates the SSH files of workers and masters. On the hosts, only this file shows that another host was
-removed from the inventory."""
+Each host has the file in its cluster folder. An observation of the host reads it. If it differs from the current
+members, `up` updates the SSH files of workers and masters. Only this file shows that another host was removed from the
+inventory."""
 
 from __future__ import annotations
 
@@ -32,7 +33,8 @@ def all_members(
 
 
 def is_outdated(members: Sequence[ClusterMember], placed: Mapping[str, HostPlan], kept: Collection[str]) -> bool:
-    """Return whether the members file of a `kept` host (a host whose worker is not replaced) differs from `members`.
+    """Return whether the members file of some `kept` host differs from `members`. The worker of a kept host is not
+    replaced.
 
     `placed` has the host plans, with the members files that were observed. A host without the file, from an earlier
     version of hvdocker, does not count as outdated."""
@@ -42,8 +44,9 @@ def is_outdated(members: Sequence[ClusterMember], placed: Mapping[str, HostPlan]
 def steps_to_write_members(
     members: Sequence[ClusterMember], placed: Mapping[str, HostPlan], new: Collection[str]
 ) -> list[WriteMembers]:
-    """Return the steps that write the members file on the hosts in `placed` but not on `new` ones, which have no worker
-    yet: there the file is written with the folders."""
+    """Return the steps that write the members file on the hosts in `placed`, except on `new` hosts.
+
+    A new host has no worker yet. Its members file is written by the step that makes its folders."""
     line = members_line(members)
     return [WriteMembers(name, place.folder, line) for name, place in placed.items() if name not in new]
 
@@ -56,8 +59,8 @@ def members_line(members: Sequence[ClusterMember]) -> str:
 def notes_on_removed_hosts(inventory: Inventory, placed: Mapping[str, HostPlan], kept: Collection[str]) -> list[str]:
     """Return one note for each host that was removed from the inventory, with commands that clean the host.
 
-    hvdocker does not clean such a host, because only the inventory says how to reach a host. A host counts as removed
-    if the members file of a `kept` host (whose worker is not replaced) names it, and the inventory does not. `placed`
+    hvdocker itself cannot clean it, because only the inventory says how to reach a host. A host counts as removed if
+    the inventory does not name it, but the members file of a `kept` host (whose worker is not replaced) does. `placed`
     has the host plans by host."""
     cluster, listed = inventory.cluster, {host.name for host in inventory.hosts}
     known = (word.partition("=")[0] for name in kept for word in placed[name].seen.members_line.split())
@@ -72,7 +75,7 @@ def notes_on_removed_hosts(inventory: Inventory, placed: Mapping[str, HostPlan],
 
 def notes_on_unreachable_hosts(unreachable: Mapping[str, UnreachableHost]) -> list[str]:
     """Return notes for the user on the `unreachable` hosts, which do not answer, and on the jobs that run on without
-    them."""
+    these hosts."""
     return [
         f"{name} does not answer, and is left as it is: {', '.join(one.slots)} goes on without it until it is back"
         for name, one in unreachable.items()

@@ -1,4 +1,4 @@
-"""Refuses the removal of a cluster that has folders which were not observed: their outputs would be lost. Pure."""
+"""Refuses to remove a cluster if some of its folders were not observed, because outputs in them would be lost. Pure."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from hvdocker.observe.state import ClusterState
 
 
 def refuse_workers_beyond_inventory(inventory: Inventory, state: ClusterState, flag: str) -> None:
-    """Raise UsageProblem if the engine of a local cluster has a worker of the cluster that the inventory does not have.
+    """Raise UsageProblem if the engine of a local cluster has a worker of the cluster that the inventory does not name.
 
-    `up --local 2` after `up --local 3` leaves such a worker. Its folder is not observed, and may have outputs. `flag`
+    `up --local 2` after `up --local 3` leaves such a worker. Its folder was not observed, and may have outputs. `flag`
     (` -i FILE`) is added to the `hvdocker down` that the error suggests."""
     if not inventory.is_local:
         return
@@ -32,12 +32,12 @@ def refuse_workers_beyond_inventory(inventory: Inventory, state: ClusterState, f
 def refuse_renamed_hosts(inventory: Inventory, state: ClusterState, flag: str) -> None:
     """Raise UsageProblem if a host has a worker that was created when the inventory had another name for the host.
 
-    The folder on a host has the name that the host had then, so it is not observed under the new name. Hosts of a
-    local cluster are not checked. `flag` (` -i FILE`) is added to the `hvdocker down` that the error suggests."""
+    The folder of such a worker has the earlier name, so it was not observed. Hosts of a local cluster are not checked.
+    `flag` (` -i FILE`) is added to the `hvdocker down` that the error suggests."""
     if inventory.is_local:
         return
     for name, host in state.hosts.items():
-        # A cluster of an earlier version has one folder for all names of a host.
+        # A cluster of an earlier version of hvdocker has one folder, whatever the name of the host.
         if host.cluster_dir == names.cluster_dir(host.home, inventory.cluster):
             continue
         workers = (c for c in host.containers if c.role == names.ROLE_WORKER and c.host)

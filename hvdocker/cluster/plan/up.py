@@ -70,12 +70,12 @@ def _plan(
     otherwise: str | None = None,
     unreachable: Mapping[str, UnreachableHost] = NONE_UNREACHABLE,
 ) -> Plan:
-    """Return the plan of `up` or `keys rotate`, which `verb` names.
+    """Return the plan of the verb `verb`: `up` or `keys rotate`.
 
-    `otherwise` is the reason to replace workers that need no change: `keys rotate` replaces these too. None for `up`.
-    `placed` has the host plans by host, `maker` the owner and version for the labels of new workers. `brought_public`
-    is the public half of the user's own key, None if hvdocker makes the key. `unreachable` are hosts that do not answer
-    and belong to running elastic jobs."""
+    `otherwise` is the reason given for replacing workers that need no change: `keys rotate` replaces them too. It is
+    None for `up`, which keeps them. `placed` has the host plans by host, `maker` the owner and version for the labels
+    of new workers. `brought_public` is the public half of the user's own key, None if hvdocker makes the key.
+    `unreachable` are hosts that do not answer and belong to running elastic jobs."""
     raise_all("some hosts are not fit", fitness_problems(inventory, placed))
     image = plan_image(inventory, state, placed)
     workers = state.workers()
@@ -107,8 +107,10 @@ def _plan(
 
 
 def note_on_all_gpus(placed: Mapping[str, HostPlan]) -> list[str]:
-    """Return the note for a new cluster that takes every free GPU of its hosts, empty if it does not: it has none, or
-    the user asked for some slots. `placed` has the host plans by host."""
+    """Return a list with one note, if a new cluster takes every free GPU of its hosts and has at least two.
+
+    The list is empty if the cluster has fewer GPUs, or if the user asked for some slots. `placed` has the host plans by
+    host."""
     count = sum(len(place.devices) for place in placed.values())
     if count < 2 or any(place.request_label for place in placed.values()):
         return []
@@ -121,9 +123,9 @@ def note_on_all_gpus(placed: Mapping[str, HostPlan]) -> list[str]:
 
 
 def _steps_to_remove_surplus(state: ClusterState, placed: Mapping[str, HostPlan]) -> Iterator[RemoveContainer]:
-    """Yield steps that remove workers on hosts that are no longer part of the cluster: those that `placed` lacks.
+    """Yield steps that remove workers on hosts that no longer belong to the cluster: hosts that `placed` lacks.
 
-    These steps come before the creation of new workers, which may get the GPUs of the removed ones. Raises
+    These steps come before the creation of new workers, which may get the GPUs of the removed workers. Raises
     HvdockerError if a running job uses a worker that would be removed."""
     surplus = {name: worker for name, worker in state.workers().items() if name not in placed}
     refuse_to_hurt_jobs(state, [name for name, worker in surplus.items() if worker.is_living])
@@ -134,8 +136,8 @@ def _steps_to_remove_surplus(state: ClusterState, placed: Mapping[str, HostPlan]
 def why_keys_differ(workers: Sequence[ContainerSeen]) -> str | None:
     """Return a reason to replace all `workers` if they have different client keys, else None.
 
-    An interrupted `keys rotate` leaves different keys. All workers are replaced, because only the clocks of several
-    hosts could tell which key is newer, and these may differ."""
+    An interrupted `keys rotate` leaves workers with different keys. All of them are replaced, because it is unknown
+    which key is newer: the clocks of the hosts may differ."""
     keys = {worker.labels.get(names.LABEL_CLIENT_KEY) for worker in workers}
     return "a rotation of keys was cut off" if len(keys) > 1 else None
 
@@ -150,9 +152,9 @@ def why_worker_needed(
 ) -> str | None:
     """Return why the host's worker has to be created or replaced, None if the existing worker can stay.
 
-    `place` is the host's plan, and `worker` the existing worker, if any. `maker` has the owner and version for labels,
-    which are no reason to replace a worker. `image` is the plan for the cluster's image. `brought` is the public half
-    of the user's own key, if any."""
+    `place` is the host's plan, and `worker` the existing worker, if any. `maker` has the owner and version for the
+    labels; a worker with another owner or version can stay. `image` is the plan for the cluster's image. `brought` is
+    the public half of the user's own key, if any."""
     if worker is None:
         return "new"
     if not runs_image(worker, place, image):
@@ -168,10 +170,10 @@ def why_worker_needed(
 
 
 def _image_of_worker(inventory: Inventory, worker: ContainerSeen, image: ImagePlan) -> str:
-    """Return the image that the existing worker should have.
+    """Return the image that the existing worker should have: mostly the cluster's image.
 
-    That is the cluster's image, or the worker's own image if `train` built that from the cluster's current image by
-    adding Python requirements. So `up` does not replace a worker that has requirements."""
+    For a worker with Python requirements it is the worker's own image, if `train` built that from the cluster's current
+    image. So `up` does not replace such a worker."""
     if worker.requirements_key and worker.base_content == image.content:
         return names.requirements_image(worker.requirements_key)
     return inventory.image

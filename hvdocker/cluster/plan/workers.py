@@ -64,9 +64,9 @@ def worker_stages(
     running job a new worker joins. `unreachable` hosts do not answer: they stay trusted, so that they can come back.
     Raises HvdockerError if a running job would lose a worker.
 
-    The public key of a new worker is in its label, and all kept workers get that key before the new worker is
-    started. So kept workers know every worker that runs, and the next `up` can see from labels and container states
-    what an interrupted `up` left."""
+    The label of a new worker has its public key. All kept workers get that key before the new worker is started, so
+    they know every worker that runs. If `up` is interrupted, the next `up` can see from labels and container states how
+    far it came."""
     workers = {name: worker for name, worker in state.workers().items() if name in placed}
     fresh = [name for name in placed if name in reasons]
     new = [name for name in fresh if name not in workers]
@@ -115,8 +115,9 @@ def worker_stages(
 
 
 def refuse_to_hurt_jobs(state: ClusterState, doomed: list[str]) -> None:
-    """Raise HvdockerError if a running job uses one of the `doomed` hosts: hosts whose living worker would be
-    removed."""
+    """Raise HvdockerError if a running job uses one of the `doomed` hosts.
+
+    The plan would remove the workers of these hosts, which run or are paused."""
     for master in state.running_jobs():
         hurt = set(state.placement_of(master).hosts) & set(doomed)
         if hurt:
@@ -135,8 +136,8 @@ def _trust(
 ) -> Trust:
     """Return a Trust: the `members` of the cluster and the sources of its SSH keys.
 
-    The client key is the user's own, else that of a kept worker, else a new one. `placed` has the host plans. `fresh`
-    are those of its hosts that get a new worker, with a new host key. `pinned` has the public host keys of the other
+    The client key is the user's own, else that of a kept worker, else a new key. `placed` has the host plans. `fresh`
+    are the hosts in `placed` that get a new worker, with a new host key. `pinned` has the public host keys of the other
     members, by host."""
     kept = [name for name in placed if name not in fresh]
     client_from = kept[0] if kept and not inventory.keys else None
@@ -153,9 +154,10 @@ def _trust(
 
 
 def _steps_to_prepare(inventory: Inventory, state: ClusterState, fresh: list[str], trust: Trust) -> list[Step]:
-    """Return the steps on the controller that come before the first container: keys, and the network of a local
-    cluster. `fresh` are the hosts that get a new worker. `trust` says which keys are generated and from where the
-    others are read."""
+    """Return the steps on the controller that come before the first container.
+
+    They make the keys, and the network of a local cluster. `fresh` are the hosts that get a new worker. `trust` says
+    which keys are generated and from where the others are read."""
     steps: list[Step] = [MakeKeys(CONTROLLER, trust)]
     if fresh and inventory.is_local and not state.network.own_subnet:
         network = names.network_name(inventory.cluster)
@@ -170,10 +172,11 @@ def _steps_to_make_folders(
     new: list[str],
     trust: Trust,
 ) -> Iterator[MakeFolders]:
-    """Yield the steps that make the folders of the `fresh` hosts, which get a new worker. Those of them that have no
-    worker yet (`new`) get the members file with the folders: a worker that is to be replaced must not run beside a
-    file that names members which it was not told. `specs` has the worker specifications and `placed` all host plans,
-    both by host."""
+    """Yield the steps that make the folders of the `fresh` hosts, which get a new worker.
+
+    On a host in `new`, which has no worker yet, the step also writes the members file. On the other fresh hosts the old
+    worker still runs. Their members file is written later, because it must not name members whose keys the old worker
+    does not have. `specs` has the worker specifications and `placed` the plans of all hosts, both by host."""
     for name in fresh:
         place = placed[name]
         paths = (f"{place.folder}/code", f"{place.folder}/jobs", *_run_mark_folders(place.folder, specs[name]))
@@ -182,20 +185,21 @@ def _steps_to_make_folders(
 
 
 def _run_mark_folders(folder: str, spec: ContainerSpec) -> list[str]:
-    """Return a list with one path: that of an empty folder whose name has the token and owner of a `hvdocker run`.
+    """Return a list with the path of the run mark, or an empty list if another verb than `hvdocker run` makes the
+    worker.
 
-    The folder lets `gc` identify that `hvdocker run` when none of its containers is left. `folder` is the cluster's
-    folder on the host. `spec` is the worker's specification, with the token and owner in its labels. The list is empty
-    if another verb makes the worker."""
+    A run mark is an empty folder whose name has the token and owner of a `hvdocker run`. By it `gc` identifies that
+    `hvdocker run` when none of its containers is left. `folder` is the cluster's folder on the host. `spec` is the
+    worker's specification, with the token and owner in its labels."""
     run = spec.labels.get(names.LABEL_RUN)
     return [names.run_mark(folder, run, spec.labels[names.LABEL_OWNER])] if run else []
 
 
 def _steps_to_check_mesh(placed: Mapping[str, HostPlan], touched: list[str]) -> list[Step]:
-    """Return the step that logs in over SSH from the worker of the first host in `placed` to the workers of all.
+    """Return a list with the step that logs in over SSH from the worker of the first host in `placed` to all workers.
 
-    This is what the head of a job will do. `touched` are the hosts whose worker the plan starts. If there are none, no
-    step is returned."""
+    The master of a job will log in in the same way. `touched` are the hosts whose worker the plan starts. If there are
+    none, the list is empty."""
     if not touched:
         return []
     head = next(iter(placed))

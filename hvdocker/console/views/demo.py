@@ -1,4 +1,4 @@
-"""Show the commands of `demo` before they run, and at the end its result and what to do on real machines."""
+"""Shows the commands of `demo` before they run. At the end it shows the result, and what to do on real machines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Show two jobs side by side: where their capsules (the recorded inputs of a job) differ, then how each job ended."""
+"""Shows two jobs side by side: where their capsules (the recorded inputs of a job) differ, then how each job ended."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ _NOTHING = "-"
 
 
 def show_difference(console: Console, found: Difference, with_text: bool = False) -> None:
-    """Print what differs between two jobs, and how each of them ended. `with_text` adds the patch of each changed
-    file."""
+    """Print what differs between two jobs, and how each of them ended.
+
+    `with_text` also prints the differences in the text of each changed file, as a patch."""
     jobs = (found.first.capsule.job, found.second.capsule.job)
     if found.is_empty:
         console.print(Text(f"{jobs[0]} and {jobs[1]}: no difference but when they ran, and how it went"))

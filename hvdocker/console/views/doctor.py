@@ -1,5 +1,5 @@
-"""Show the report of `doctor`: a row per host, a matrix of the connections between hosts, then every problem with
-its fix."""
+"""Shows the report of `doctor`: a row per host, a matrix of the connections between hosts, then every problem with its
+fix."""
 
 from __future__ import annotations
 
@@ -33,8 +33,10 @@ _GROUP_OF = {check: group for group, checks in GROUPS.items() for check in check
 
 
 def show_report(console: Console, report: DoctorReport, is_verbose: bool = False) -> None:
-    """Print the report. `is_verbose` adds a table of all findings, including the good ones; with more than MOST_HOSTS
-    hosts it leaves out those about pairs of hosts."""
+    """Print the report of `doctor`.
+
+    `is_verbose` adds a table of all findings, including the good ones. With more than MOST_HOSTS hosts this table
+    leaves out the findings about pairs of hosts."""
     console.print(Text.assemble(("cluster ", "quiet"), (report.cluster, "bold")))
     console.print(_hosts_table(report.hosts, console.width))
     if report.pairs:

@@ -1,5 +1,7 @@
-"""Show the problems of a doctor report in detail: what is wrong, where, the evidence, the command that shows it, and
-the fix. Equal problems are shown once."""
+"""Shows the problems of a doctor report in detail: what is wrong, where, the evidence, the command that shows it, and
+the fix.
+
+Equal problems are shown once."""
 
 from __future__ import annotations
 
@@ -25,10 +27,10 @@ def mark_text(mark: Mark) -> Text:
 
 @dataclass
 class _FindingGroup:
-    """A finding that was made in several places or by several checks, and is shown once.
+    """Equal findings of several hosts, pairs of hosts or checks, which are shown as one.
 
-    `places` are hosts, pairs of hosts, or "all hosts". `checks` are the names of the checks. `evidence` has the
-    lines of all its findings, without repetition."""
+    `places` are hosts, pairs of hosts, or "all hosts". `checks` are the names of the checks. `evidence` has the lines
+    of all findings of the group, without repetition."""
 
     finding: Finding
     places: list[str] = field(default_factory=list)
@@ -53,8 +55,10 @@ def show_problems(console: Console, report: DoctorReport) -> None:
 
 
 def _grouped(report: DoctorReport) -> list[_FindingGroup]:
-    """Group the findings that are not good: equal findings form a group. Findings of unknown outcome that have a fix
-    form a group if their text and fix are the same, even if their checks and evidence differ."""
+    """Return the findings that are not good, in groups. Equal findings form a group.
+
+    UNKNOWN findings that have a fix form a group if their short texts and fixes are the same, even if their checks and
+    evidence differ."""
     groups: dict[object, _FindingGroup] = {}
     for where, finding in _all_findings(report):
         if finding.mark is Mark.GOOD:
@@ -71,7 +75,7 @@ def _all_findings(report: DoctorReport) -> Iterator[tuple[str, Finding]]:
     away = {host.host for host in report.hosts if any(finding.is_unreachable for finding in host.findings)}
     for pair in report.pairs:
         if {pair.start, pair.end} & away:
-            # That the host is away was said before, with its cause.
+            # The findings about the host itself already say that it is unreachable, and why.
             continue
         yield from ((f"{pair.start} → {pair.end}", finding) for finding in pair.findings)
     yield from (("all hosts", finding) for finding in report.across)
@@ -95,7 +99,8 @@ def _show(console: Console, trouble: _FindingGroup) -> None:
 
 
 def join_names(where: list[str]) -> str:
-    """Return the names joined with commas, such as `a, b`. If there are more than MOST_NAMED, the rest is only
-    counted: `a, b and 3 more`."""
+    """Return the names joined with commas, such as `a, b`.
+
+    If there are more than MOST_NAMED names, the others are only counted: `a, b and 3 more`."""
     shown = ", ".join(where[:MOST_NAMED])
     return shown if len(where) <= MOST_NAMED else f"{shown} and {len(where) - MOST_NAMED} more"

@@ -1,4 +1,4 @@
-"""Show the connections between hosts as a matrix: a row per source host, a column per target host."""
+"""Shows the connections between hosts as a matrix: a row per source host, a column per target host."""
 
 from __future__ import annotations
 
@@ -19,8 +19,10 @@ CELL_CHECKS = ("rtt", "bandwidth")
 
 
 def show_matrix(console: Console, pairs: Sequence[PairReport]) -> None:
-    """Print the matrix. If there are more than MOST_HOSTS columns, print the number of good pairs, and only those
-    rows and columns that have a problem. If these columns are still too many, print no matrix."""
+    """Print the matrix of connections.
+
+    With more than MOST_HOSTS columns, print the number of good pairs, and only those rows and columns that have a
+    problem. If these columns are still too many, print no matrix."""
     rows = list(dict.fromkeys(pair.start for pair in pairs))
     ends = {pair.end for pair in pairs}
     columns = [*(name for name in rows if name in ends), *sorted(ends - set(rows))]

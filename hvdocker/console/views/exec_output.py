@@ -1,4 +1,4 @@
-"""Show the output of `exec`. With several hosts, every line begins with the coloured name of its host."""
+"""Shows the output of `exec`. With several hosts, every line begins with the coloured name of its host."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from hvdocker.console.views.job import with_colours
 
 
 class HostView:
-    """Prints the output lines of a command on several hosts. Lines of the command's stderr go to stderr, so that a
-    pipe gets only its stdout."""
+    """Prints the output lines of a command on several hosts.
+
+    Lines of the command's stderr go to stderr, so that a pipe gets only the command's stdout."""
 
     def __init__(self, out: Console, err: Console, hosts: Sequence[str]) -> None:
         self._out = out

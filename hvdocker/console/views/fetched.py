@@ -1,4 +1,4 @@
-"""Show what was fetched of a job, and what was not."""
+"""Shows which files of a job were fetched, and which were not."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from hvdocker.jobs.results.merge import FetchedFiles
 
 
 def show_fetched(console: Console, job: str, fetched: FetchedFiles) -> None:
-    """Print where the files of a job are now. `job` is its id, empty for files that belong to no job."""
+    """Print where the fetched files of a job are on this machine.
+
+    `job` is the id of the job. It is empty for files that belong to no job."""
     if job:
         console.print(f"{job}: outputs and logs are in {fetched.folder}", style="quiet")
     show_code_files(console, fetched)
@@ -18,6 +20,7 @@ def show_fetched(console: Console, job: str, fetched: FetchedFiles) -> None:
 
 
 def show_code_files(console: Console, fetched: FetchedFiles) -> None:
-    """Print how many files came from the code folder, and where they are now. Print nothing if there are none."""
+    """Print how many files were fetched from the code folder, and where they are now. Print nothing if there are
+    none."""
     if fetched.code_files:
         console.print(messages.saved_beside_script(fetched.code_files, f"{fetched.folder}/code/"))

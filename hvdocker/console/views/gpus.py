@@ -1,4 +1,4 @@
-"""Show every GPU as a row: model, memory, load, and who holds it."""
+"""Shows every GPU as a row: model, memory, load, and who holds it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _RIGHT = ("gpu", "free", "of", "use", "°C")
 
 
 class Show(Protocol):
-    """A function that shows one report of the GPUs in place of the last one. `watching` yields such a function."""
+    """A function that shows a report of the GPUs in place of the last report. `watching` yields such a function."""
 
     def __call__(self, report: GpuReport) -> None: ...
 
@@ -84,8 +84,9 @@ def _gpu_row(host: HostGpus, use: GpuUse, cluster: str) -> tuple[str | Text, ...
 
 
 def short_id(gpu: GpuSeen) -> str:
-    """Return the first part of the GPU's UUID. The UUID of an older MIG slice is the UUID of its card and two
-    numbers; the numbers stay."""
+    """Return the first part of the GPU's UUID.
+
+    The UUID of an older MIG slice is the UUID of its card and two numbers. For such a slice the numbers are added."""
     card, *numbers = gpu.uuid.removeprefix("MIG-").removeprefix("GPU-").split("/")
     return "/".join((card.partition("-")[0], *numbers))
 
@@ -142,8 +143,8 @@ def _errors(report: GpuReport) -> Iterator[Text]:
 
 
 def summary(report: GpuReport) -> Text:
-    """Return one line: how many GPUs and processor slots there are, how many are free, and how many hosts are not
-    known."""
+    """Return one line that counts the GPUs and CPU slots, those of them that are free, and the hosts about which
+    nothing is known."""
     uses, cluster = report.uses, report.inventory.cluster
     with_gpus = sum(bool(host.uses) for host in report.hosts)
     free = _free(use.is_free for use in uses)

@@ -1,4 +1,4 @@
-"""Show what `image check` and `image ls` found."""
+"""Shows what `image check` and `image ls` found."""
 
 from __future__ import annotations
 

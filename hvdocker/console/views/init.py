@@ -1,4 +1,4 @@
-"""Show the hosts of ~/.ssh/config among which the user of `init` chooses, and what `init` wrote."""
+"""Shows the hosts of ~/.ssh/config among which the user of `init` chooses, and the result of `init`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,10 @@ def show_notes(console: Console, report: InitReport) -> None:
 
 
 def show_written(console: Console, report: InitReport) -> None:
-    """Print the hosts that were left out, and what the user still has to do after the inventory was written."""
+    """Print what the user has to know after `init` wrote the inventory.
+
+    This is which hosts were left out, whether .gitignore lacks .hvdocker/, and whether the inventory has no hosts
+    yet."""
     if report.left_out:
         console.print(f"left out, no inventory can name them: {', '.join(report.left_out)}", style="quiet")
     if not report.ignores_state:

@@ -1,4 +1,4 @@
-"""Show a job: every line of a rank begins with a coloured `rank@host`, and a summary comes at the end."""
+"""Shows a job: every line of a rank begins with a coloured `rank@host`, and a summary comes at the end."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ from hvdocker.units import pluralize, show_bytes, show_seconds
 
 
 class JobView:
-    """Shows the output lines of a job on a screen. It is called with each line. A line of a rank is shown after a tag
-    `rank@host`. If `placement` is given, all tags are padded to the widest one. States of progress bars are shown
-    below the lines."""
+    """Shows the output lines of a job on a screen. The object is called with each line.
+
+    A line of a rank is shown after a tag `rank@host`. If `placement` is given, all tags are padded to the width of the
+    longest. The current states of progress bars are shown below the lines."""
 
     def __init__(self, screen: OutputScreen, placement: Placement | None = None) -> None:
         self._screen = screen
@@ -47,16 +48,18 @@ class JobView:
         return text.append_text(with_colours(line.text))
 
     def _tag(self, rank: int, host: str | None) -> str:
-        """Return the tag of a rank (`rank@host`) with its colour, as text for the terminal. The host is `?` if it is
-        None. Tags are cached, because rendering is slow."""
+        """Return the tag of a rank (`rank@host`) with its colour, as text for the terminal.
+
+        The tag has `?` as the host if `host` is None. Tags are cached, because rendering is slow."""
         if (rank, host) not in self._tags:
             self._tags[rank, host] = self._screen.render(self._text(Line("", rank, host)))
         return self._tags[rank, host]
 
 
 def with_colours(line: str) -> Text:
-    """Return the line as rich text with the colours that the rank printed. Other control sequences are removed. The
-    colours do not continue into the next line."""
+    """Return the line as rich text with the colours that the rank printed.
+
+    Other control sequences are removed. The colours do not continue into the next line."""
     if "\x1b" not in line:
         return Text(line, style="default")
     from rich.ansi import AnsiDecoder
@@ -67,12 +70,11 @@ def with_colours(line: str) -> Text:
 def show_summary(
     console: Console, job: str, placement: Placement, record: JobRecord, restarts_before: int = 0, ranks: int = 0
 ) -> None:
-    """Print how the job (`job` is its id) and every rank ended, as `record` says. `restarts_before` counts the restarts
-    before the last master, which `record` does not include. `ranks` is the number of ranks, 0 if there are as many as
-    slots.
+    """Print how the job and every rank ended, as `record` says. `job` is the id of the job.
 
-    Remarks (such as dropped hosts) are printed only if the job succeeded, because the error of a failed job already
-    contains them."""
+    `restarts_before` counts the restarts before the last master, which `record` does not include. `ranks` is the number
+    of ranks, 0 if there are as many as slots. Remarks (such as dropped hosts) are printed only if the job succeeded,
+    because the error of a failed job already contains them."""
     restarts = record.restarts + restarts_before
     size = f"{pluralize(ranks or placement.np, 'rank')} on {pluralize(len(placement.hosts), 'host')}"
     style = "good" if record.state == "succeeded" else "what"

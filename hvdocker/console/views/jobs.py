@@ -1,4 +1,4 @@
-"""Show jobs, the queue of commands that wait for slots, and unreachable hosts as tables."""
+"""Shows jobs, the queue of commands that wait for slots, and unreachable hosts as tables."""
 
 from __future__ import annotations
 

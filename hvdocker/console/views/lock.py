@@ -1,4 +1,4 @@
-"""Show who holds the lock of each host."""
+"""Shows who holds the lock of each host."""
 
 from __future__ import annotations
 

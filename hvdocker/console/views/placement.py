@@ -1,4 +1,4 @@
-"""Show why slots were placed as they were: the chosen placement, and why each other placement was not chosen."""
+"""Shows why slots were placed as they were: the chosen placement, and why each other placement was not chosen."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ def show_explanation(console: Console, explanation: Explanation) -> None:
 
 
 def _shown(placement: Placement) -> str:
-    """Return the placement as text in the format of the flag `-H` (`a:2,b:1`), the head first."""
+    """Return the placement as text in the format of the flag `-H` (`a:2,b:1`). The first host is the job's head (the
+    master's host).
+
+    If there are more than MOST_HOSTS hosts, the others are only counted."""
     shares = [f"{share.host}:{share.slots}" for share in placement.shares]
     if len(shares) <= MOST_HOSTS:
         return ",".join(shares)

@@ -1,4 +1,4 @@
-"""Show a plan: one line per step."""
+"""Shows a plan: one line per step."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Show the end of `hvdocker run`: how every rank ended, where the outputs are, and whether the cluster is still
-there."""
+"""Shows the end of `hvdocker run`: how every rank ended, where the outputs are, and whether the cluster still
+exists."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hvdocker.units import pluralize, show_seconds
 def show_planned(console: Console, report: RunReport, planned: UpReport) -> None:
     """Print the end of `hvdocker run --dry-run`: the slots on each host, and what would happen next.
 
-    The caller has already printed the plan of `up`. `planned` is the report of that dry `up`."""
+    The caller has already printed the plan of `up`. `planned` is the report of that `up`, which was a dry run."""
     width = max((len(name) for name in planned.host_plans), default=0)
     for name, place in planned.host_plans.items():
         console.print(Text.assemble((f"{'ranks':<10} ", "stage"), (f"{name:<{width}}  ", "bold"),
@@ -26,8 +26,9 @@ def show_planned(console: Console, report: RunReport, planned: UpReport) -> None
 
 
 def show_end(console: Console, report: RunReport, is_quiet: bool) -> None:
-    """Print how a `hvdocker run` ended. With `is_quiet` print only the files that were not fetched, and a hint how to
-    remove what is left on the hosts."""
+    """Print how a `hvdocker run` ended.
+
+    With `is_quiet` print only the files that were not fetched, and a hint how to remove what is left on the hosts."""
     done, fetched = report.train, report.fetched
     for line in fetched.skipped if fetched else ():
         console.print(f"left out: {line}")
@@ -46,7 +47,7 @@ def show_end(console: Console, report: RunReport, is_quiet: bool) -> None:
 
 
 def _summary(report: RunReport) -> str:
-    """Return one line: the job, its ranks, its time, where its outputs are, and whether the cluster is still there."""
+    """Return one line: the job, its ranks, its time, where its outputs are, and whether the cluster still exists."""
     parts = [report.job]
     if report.train:
         parts.append(pluralize(report.train.np or report.train.placement.np, "rank"))

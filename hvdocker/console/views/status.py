@@ -1,4 +1,4 @@
-"""Show the state of a cluster as tables: hosts, then jobs."""
+"""Shows the state of a cluster as tables: hosts, then jobs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def show_status(console: Console, report: StatusReport, now: float) -> None:
         console.print(narrow_table(rows, console.width, ("engine", "address"), wrapped=("",)))
     if not report.jobs:
         seen = [host for host in report.hosts if host.seen]
-        # Of a host that does not answer nothing is known.
+        # Nothing is known about jobs on hosts that do not answer.
         where = "" if len(seen) == len(report.hosts) else f" on {len(seen)} of {pluralize(len(report.hosts), 'host')}"
         if seen:
             console.print(Text(f"no jobs{where}", style="quiet"))

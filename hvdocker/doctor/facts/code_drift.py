@@ -19,7 +19,7 @@ _NO_TREE = "-"
 
 
 def see_code(link: HostLink, folder: str) -> CodeSeen:
-    """Return the hash of the synced code and the files that were edited on the host since.
+    """Return the hash of the code as it was last synced, and the files that were edited on the host since then.
 
     `folder` is the code folder on the host. Files whose size, mode or times changed are hashed on the host, because a
     file that was only touched does not count as edited. `hash` of the result is None if nothing was synced. Raises
@@ -54,11 +54,12 @@ def _entry(mark: list[object]) -> Entry:
 
 
 def _edited(link: HostLink, folder: str, held: HostIndex) -> tuple[str, ...]:
-    """Return the paths of `held`, the host's index, that were edited on the host since the last sync.
+    """Return the paths of files that were edited on the host since the last sync.
 
-    Only touched paths are examined: those whose size, mode or times changed. A touched file counts as edited if its
-    hash differs from the index, a touched symlink always, a folder never. If the host could not hash the files, all
-    touched files count. `folder` is the code folder on the host."""
+    `held` is the host's index, the list of the synced files. `folder` is the code folder on the host. Only touched
+    paths are examined: those whose size, mode or times changed. A touched file counts as edited if its hash differs
+    from the index. A touched symlink always counts as edited, a folder never. If the host could not hash the files, all
+    touched files count."""
     looked_at = (_entry(held.rows[path]) for path in sorted(held.touched) if path in held.rows)
     touched = [entry for entry in looked_at if not entry.is_folder]
     files = [entry for entry in touched if entry.sha256]

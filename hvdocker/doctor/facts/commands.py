@@ -1,8 +1,8 @@
 """Scripts that read facts of a host without its engine, so that they work even if the engine is the problem.
 
-The scripts only read. The output of those that `read_machine` parses is `key value` lines. All facts of `MachineSeen`
-but those of the NVIDIA driver come from one script, in one round trip. Its first argument is a prefix for /sys and
-/proc, so that a test can simulate other hardware."""
+The scripts change nothing. `query_machine` and `query_cards` print `key value` lines, which `read_machine` parses. One
+script reads all facts of `MachineSeen` in one round trip, except those of the NVIDIA driver. Its first argument is a
+prefix for /sys and /proc, so that a test can simulate other hardware."""
 
 from __future__ import annotations
 
@@ -96,12 +96,12 @@ esac
 
 
 def query_machine(root: str, mounts: Iterable[str], peers: Iterable[str], top: str = "", cluster: str = "") -> Command:
-    """Return the command that reads the machine's facts, except those of the NVIDIA driver (`query_cards`).
-    `read_machine` parses the output of both.
+    """Return the command that reads the machine's facts, except those of the NVIDIA driver (see `query_cards`).
 
-    `root` is the folder where the engine stores images. `mounts` are paths whose disks are measured. `peers` are
-    host names for the host to resolve. `top` is a prefix for /sys and /proc, for tests. Normally it is empty. `cluster`
-    is the cluster's name: the command checks whether the user may write to ~/.hvdocker/CLUSTER."""
+    `read_machine` parses the output of both commands. `root` is the folder where the engine stores images. `mounts` are
+    paths whose disks are measured. `peers` are host names for the host to resolve. `top` is a prefix for /sys and
+    /proc, which only tests use. `cluster` is the cluster's name: the command checks whether the user may write to
+    ~/.hvdocker/CLUSTER."""
     sources = list(dict.fromkeys(mounts))
     return shell(_SCRIPT, top, root, cluster, str(len(sources)), *sources, *dict.fromkeys(peers))
 

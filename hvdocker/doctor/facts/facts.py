@@ -1,4 +1,5 @@
-"""The facts that the doctor gathers about a host. Nothing is judged. None mostly means that a fact is unknown."""
+"""The facts that the doctor gathers about a host. Nothing is judged. A value of None mostly means that the fact is
+unknown."""
 
 from __future__ import annotations
 
@@ -75,9 +76,9 @@ class MachineSeen:
 
     `available_bytes` is the memory that new processes can get. `load` is the load average of the last minute. `user` is
     the SSH user's name. `unwritable` are the folders among the home, ~/.hvdocker, the cluster's folder in it and /tmp
-    that this user may not write to. `gpus` are those that nvidia-smi lists, and `gpu_error` is why it failed.
+    that this user may not write to. `gpus` are those that nvidia-smi lists, and `gpu_error` is why nvidia-smi failed.
     `nvidia_cards` is the number of NVIDIA cards on the PCI bus, with or without a driver. `resolved` has, by host name,
-    the addresses to which the host resolves it. `feeds` are folders that were left when hosts passed an image on to
+    the addresses to which the host resolves the name. `feeds` are leftover folders in which hosts passed an image on to
     each other. `contexts` are the SELinux labels of ~/.hvdocker and of the mount sources, by path; an empty label means
     that the path does not exist or has no label. The SELinux and AppArmor fields come from the kernel;
     `EngineState.security` has what the engine says about them."""
@@ -119,11 +120,11 @@ class ClockSeen:
 class EngineState:
     """What the engine reports about itself.
 
-    `backing` is the file system below the storage driver. `security` are names of security options such as
-    "rootless". `root_dir` is the folder where it stores images. `containers` are those of all hvdocker clusters.
-    `parts` are tags of images of which only some layers were sent, because the transfer did not finish. `stranger` is
-    the name of a container that has the name of the cluster's worker but does not belong to the cluster, None if there
-    is no such container. `has_own_image`: the engine has an hvdocker image, of any name."""
+    `backing` is the file system below the storage driver. `security` are names of security options such as "rootless".
+    `root_dir` is the folder where the engine stores images. `containers` are those of all hvdocker clusters. `parts`
+    are tags of images that were sent only in part, because the transfer did not finish. `stranger` is the name of a
+    container that has the name of the cluster's worker but does not belong to the cluster, None if there is no such
+    container. `has_own_image`: the engine has an hvdocker image, of any name."""
 
     storage_driver: str = "?"
     backing: str = ""
@@ -145,9 +146,9 @@ class EngineState:
 class InsideSeen:
     """What a process finds inside a container of the training image.
 
-    `versions` has versions by name: `python`, and those of frameworks such as `tensorflow`, `torch`, `numpy` and
-    `nccl` that the image has. `shm_bytes` is the size of /dev/shm. `cuda` is the CUDA version, None if the image has
-    no CUDA. `memlock_bytes` and `open_files` are limits; None means unlimited."""
+    `versions` has versions by name: `python`, and the frameworks and libraries that the image has, such as
+    `tensorflow`, `torch`, `numpy` and `nccl`. `shm_bytes` is the size of /dev/shm. `cuda` is the CUDA version, None if
+    the image has no CUDA. `memlock_bytes` and `open_files` are limits; None means unlimited."""
 
     versions: Mapping[str, str] = field(default_factory=dict)
     cuda: str | None = None
@@ -160,9 +161,10 @@ class InsideSeen:
 class TrialResult:
     """The result of the trial container, a short-lived container that the doctor starts.
 
-    `inside` is what it found, None if it failed. `error` is why it did not start or gave no result. `gpu_error` is why
-    it failed with the host's GPUs, if it then worked without them. `has_gpus`: the container was to get the GPUs.
-    `is_substitute`: the host lacks the cluster's image, so another hvdocker image was used."""
+    `inside` is what a process found in the container, None if the trial failed. `error` is why the container did not
+    start or gave no result. `has_gpus`: the container was to get the host's GPUs. If it failed with the GPUs and then
+    worked without them, `gpu_error` is why it failed with them. `is_substitute`: the host lacks the cluster's image, so
+    another hvdocker image was used."""
 
     image: str
     inside: InsideSeen | None = None
@@ -176,8 +178,8 @@ class TrialResult:
 class CodeSeen:
     """The code of the cluster on a host.
 
-    `hash` is that of the last synced tree, None if nothing was synced. `files` is its number of files. `edited` are
-    the paths that changed on the host since. `is_unfinished`: the last sync was interrupted."""
+    `hash` is that of the last synced tree, None if nothing was synced. `files` is the number of files in that tree.
+    `edited` are the paths that changed on the host since. `is_unfinished`: the last sync was interrupted."""
 
     hash: str | None = None
     files: int = 0
@@ -190,7 +192,7 @@ class HostFacts:
     """All facts about one host. A fact is None if it could not be gathered, or was not asked for.
 
     `login` is the SSH user and key, as text (`kim, key /home/kim/.ssh/id_ed25519`). `connect_error` is why the host
-    could not be reached. `seen` is the result of the ordinary observation, and `observe_error` is why the observation
+    could not be reached. `seen` is the result of the usual observation, and `observe_error` is why that observation
     failed. `lock` is the holder of the host's lock, None also if the lock is free. `lock_error` is why nobody can take
     the lock, None if it can be taken. `failures` are the errors of the other facts that could not be gathered."""
 

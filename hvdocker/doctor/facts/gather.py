@@ -34,8 +34,9 @@ T = TypeVar("T")
 
 @dataclass
 class Attempts:
-    """Runs attempts to gather facts about `host` and collects their errors in `failures`, so that one failure hides no
-    other fact."""
+    """Runs attempts to gather facts about `host`, and collects their errors in `failures`.
+
+    A failed attempt does not stop the next ones, so one failure hides no other fact."""
 
     host: str
     failures: list[HvdockerError] = field(default_factory=list)
@@ -55,12 +56,14 @@ class Attempts:
 def see_machine(
     link: HostLink, root: str, mounts: Sequence[str], peers: Sequence[str], is_hung: bool = False, cluster: str = ""
 ) -> MachineSeen:
-    """Read the machine's facts. `root` is the folder where the engine stores images. `mounts` are paths whose disks are
-    measured. `peers` are host names for the host to resolve. `cluster` is the cluster's name, empty if there is none.
+    """Read the machine's facts over the link.
 
-    With `is_hung` nvidia-smi is not called: the ordinary observation has already called it without an answer, and each
-    further call would leave another process that cannot be killed. Raises HvdockerError if the script did not run to
-    its end."""
+    `root` is the folder where the engine stores images. `mounts` are paths whose disks are measured. `peers` are host
+    names for the host to resolve. `cluster` is the cluster's name, empty if there is none.
+
+    `is_hung` says that nvidia-smi did not answer in the usual observation. Then it is not called again: each further
+    call would leave another process that cannot be killed. Raises HvdockerError if the script did not run to its
+    end."""
     result = link.run(query_machine(root, mounts, peers, cluster=cluster), timeout_s=LOOK_TIMEOUT_S)
     seen = read_machine(result.text + (_HUNG_LINE if is_hung else _cards(link)))
     if seen is None:
@@ -69,7 +72,7 @@ def see_machine(
 
 
 def _cards(link: HostLink) -> str:
-    """Return the output of the GPU query, or a `gpuerror` line if the driver hangs."""
+    """Return the output of the command of `query_cards` (the GPU query), or a `gpuerror` line if the driver hangs."""
     try:
         return link.run(query_cards(), timeout_s=CARDS_TIMEOUT_S).text
     except CommandTimeout:
@@ -79,8 +82,8 @@ def _cards(link: HostLink) -> str:
 def see_clock(link: HostLink, now: Callable[[], float]) -> ClockSeen:
     """Read the host's clock CLOCK_TRIES times and return the reading with the shortest round trip.
 
-    `now` returns the controller's time. The shortest round trip has the smallest error: at most half of it. Raises
-    HvdockerError if the clock cannot be read."""
+    This reading is the most exact: its error is at most half of the round trip. `now` returns the controller's time.
+    Raises HvdockerError if the clock cannot be read."""
     tries = [_ask_clock(link, now) for _ in range(CLOCK_TRIES)]
     return min(tries, key=lambda seen: seen.round_trip_s)
 
@@ -99,7 +102,8 @@ def see_engine(engine: APIClient, info: Mapping[str, Any], cluster: str) -> Engi
     """Return what the engine reports about itself, its containers and partly sent images.
 
     `info` is the engine's answer to /info. Its values are `Any` because they come from parsed JSON. `cluster` is the
-    name of the cluster: the result says whether another container has the name of its worker."""
+    name of the cluster. It is needed to find a container that has the name of the cluster's worker but does not belong
+    to the cluster."""
     status = {row[0]: str(row[1]) for row in info.get("DriverStatus") or () if len(row) > 1}
     return EngineState(
         storage_driver=info.get("Driver", "?"),

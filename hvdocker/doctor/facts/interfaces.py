@@ -93,11 +93,11 @@ def _link(words: list[str]) -> InterfaceSeen | None:
 
 
 def _addresses(lists: Mapping[str, list[str]]) -> dict[str, list[str]]:
-    """Return the IPv4 addresses by interface, in the form `10.0.0.5/24`. IPv6 is left out because no launcher takes
-    IPv6 training addresses yet.
+    """Return the IPv4 addresses by interface, in the form `10.0.0.5/24`.
 
-    `lists` has the values of the script's lines by key, such as `address`. Without `address` lines, each address of
-    the host (`own`) is assigned to the interface with a route to its subnet."""
+    `lists` has the values of the script's lines by key, such as `address`. Without `address` lines, each address of the
+    host (`own` lines) is assigned to the interface with a route to its subnet. IPv6 is left out because no launcher
+    accepts IPv6 training addresses yet."""
     found: dict[str, list[str]] = {}
     for line in lists.get("address", []):
         name, _, address = line.partition(" ")
@@ -112,8 +112,9 @@ def _addresses(lists: Mapping[str, list[str]]) -> dict[str, list[str]]:
 
 
 def _is_ipv4(text: str) -> bool:
-    """Whether the text is an IPv4 address, with or without a prefix length (`/24`). Busybox or an unusual driver may
-    print anything in its place."""
+    """Whether the text is an IPv4 address, with or without a prefix length (`/24`).
+
+    The check is needed because busybox or an unusual driver may print other text in place of an address."""
     try:
         ipaddress.IPv4Interface(text)
     except ValueError:
@@ -122,9 +123,9 @@ def _is_ipv4(text: str) -> bool:
 
 
 def _route(words: list[str]) -> tuple[str, ipaddress.IPv4Network] | None:
-    """Parse a `route` line of the script into (interface, subnet). `words` are its values: interface, destination and
-    mask, as in /proc/net/route (hexadecimal and little-endian).
+    """Parse a `route` line of the script into (interface, subnet).
 
+    `words` are its values: interface, destination and mask, as in /proc/net/route (hexadecimal and little-endian).
     Return None for the default route, because it is no subnet, and for a line that does not parse."""
     try:
         name, target, mask = words

@@ -12,8 +12,9 @@ _KB = 1024
 
 
 def read_machine(text: str) -> MachineSeen | None:
-    """Return the facts in `text`, the output of the commands of `query_machine` and `query_cards`. Return None if the
-    first did not run to its end."""
+    """Return the facts in `text`, the output of the commands of `query_machine` and `query_cards`.
+
+    Return None if the command of `query_machine` did not run to its end."""
     answer = read_probe(text)
     if not answer.is_complete:
         return None
@@ -63,7 +64,9 @@ def _disks(answer: ProbeAnswer) -> Iterator[DiskSeen]:
 
 
 def _sizes(lines: Iterable[str]) -> Iterator[tuple[str, str, tuple[int, int]]]:
-    """Parse lines of `df`: yield (use of the disk, path, (total, free)). A negative free size counts as 0."""
+    """Parse lines about disks, whose numbers are from `df`. Yield (use of the disk, path, (total, free)) for each line.
+
+    A negative free size counts as 0."""
     for line in lines:
         what, total, free, path = (*line.split(" ", 3), "", "", "")[:4]
         if total.isdigit() and free.lstrip("-").isdigit():
@@ -102,7 +105,7 @@ def _processes(lines: Iterable[str]) -> Iterator[GpuProcessSeen]:
 
 
 def _infiniband_ports(lines: Iterable[str]) -> Iterator[InfinibandPort]:
-    """Parse the lines of InfiniBand ports. The kernel writes the state as `4: ACTIVE`; only the word is kept."""
+    """Parse the lines of InfiniBand ports. The kernel writes a state as `4: ACTIVE`; only the word `ACTIVE` is kept."""
     for line in lines:
         device, port, state, rate, layer = (*line.split("|"), "", "", "", "", "")[:5]
         yield InfinibandPort(device, port, state.rpartition(":")[2].strip(), rate, layer)

@@ -69,9 +69,9 @@ def trial_spec(
 ) -> ContainerSpec:
     """Return the specification of the trial container, which runs `image` (a tag or id).
 
-    It is like the worker in everything that is examined, but has no network, mounts or memory limit, so that it
-    cannot disturb anything. With `has_gpus` it gets all GPUs of the host, otherwise none. Its role label lets `down`
-    find a container that was left. `token` makes the name unique. `place` is the host's plan, and `maker` has the
+    In everything that is examined it is like the worker. It has no network, mounts or memory limit, so that it cannot
+    disturb anything. With `has_gpus` it gets all GPUs of the host, otherwise none. Its role label lets `down` find a
+    trial container that was left behind. `token` makes the name unique. `place` is the host's plan, and `maker` has the
     owner and version for the labels."""
     like = worker_spec(inventory, place, maker)
     kept = (names.LABEL_CLUSTER, names.LABEL_HOST, names.LABEL_OWNER, names.LABEL_VERSION)
@@ -106,20 +106,20 @@ def trial_body(spec: ContainerSpec) -> dict[str, Any]:
 def look_inside(top: str = "") -> Command:
     """Return the command that runs inside the trial container. `read_inside` parses its output.
 
-    `top` is a prefix for the library folders, for tests. Normally it is empty."""
+    `top` is a prefix for the library folders, which only tests use."""
     return Command(("python3", "-c", _INSIDE_SCRIPT.replace("@PACKAGES@", _PACKAGES), *([top] if top else [])))
 
 
 def manual_command(image: str, has_gpus: bool) -> str:
-    """Return the `docker run` command with which the user can start a container of the image, as the trial did: with
-    all GPUs if `has_gpus`."""
+    """Return a `docker run` command with which the user can repeat the trial.
+
+    It starts a container of the image, with all GPUs if `has_gpus`."""
     gpus = ("--gpus", "all") if has_gpus else ()
     return Command(("docker", "run", "--rm", "--network", "none", *gpus, "--entrypoint", "true", image)).line()
 
 
 def read_inside(said: str) -> InsideSeen | None:
-    """Parse `said`, the output of the command from `look_inside`. Return None if it does not contain the result
-    line."""
+    """Parse `said`, the output of the command from `look_inside`. Return None if the result line is missing."""
     found = _MARK.search(said)
     if not found:
         return None

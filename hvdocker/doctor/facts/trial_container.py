@@ -1,6 +1,6 @@
 """Starts the short-lived trial container, runs the script of `trial_commands.py` in it and removes it.
 
-If the controller dies first, the container ends after LIFETIME_S and its engine removes it. If the engine fails to,
+If the controller dies first, the container ends after LIFETIME_S and its engine removes it. If the engine does not,
 `down` removes it."""
 
 from __future__ import annotations
@@ -64,6 +64,6 @@ def _outcome(spec: ContainerSpec, said: str) -> TrialResult:
 def any_own_image(engine: APIClient) -> str | None:
     """Return the id of any tagged hvdocker image on this engine, or None if there is none.
 
-    The trial uses it on hosts that lack the cluster's image."""
+    The trial container runs it on hosts that lack the cluster's image."""
     found = engine.images(filters={"label": [names.LABEL_IMAGE]})
     return next((str(image["Id"]) for image in found if image.get("RepoTags")), None)

@@ -5,5 +5,5 @@ other; `finding.py` has short constructors for findings. A finding is BAD if it 
 training down or may break it. To add a check, add a function that returns a `Finding` to the file of its subject, call
 it from `host.py`, and add its name to GROUPS in console/views/doctor.py.
 
-These were tested on fixtures only (tests/unit/fixtures/doctor), not on hardware: real GPUs, MIG, drivers against
+Some checks were tested on fixtures only (tests/unit/fixtures/doctor), not on hardware: real GPUs, MIG, drivers against
 CUDA, InfiniBand, SELinux, AppArmor and rootless engines."""

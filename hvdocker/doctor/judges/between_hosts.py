@@ -1,7 +1,7 @@
 """Compares hosts with each other.
 
-Each finding compares one fact of all hosts where it is known. If the values differ, the evidence lists each value with
-its hosts. Kernels are shown, and may differ."""
+Each finding compares one fact of all hosts where the fact is known. If the values differ, the evidence lists each value
+with its hosts. Different kernel versions are shown, but are no problem."""
 
 from __future__ import annotations
 
@@ -55,10 +55,10 @@ def _images(inventory: Inventory, seen: Mapping[str, HostSeen], up: str) -> Iter
 
 
 def _content(name: str, host: HostSeen) -> str | None:
-    """Return a short text for the image that the host's worker runs from, or would run from. None without an image.
+    """Return a short text that identifies the image of the host's worker, or None if the host has no image.
 
-    `name` is the host's name. The text is the content hash of the cluster's image on the host. If the worker runs from
-    another image, the text is the id of that image."""
+    `name` is the host's name. The text is the content hash of the cluster's image on the host, if the worker runs from
+    that image or the host has no worker yet. Otherwise the text is the id of the image from which the worker runs."""
     worker = host.worker(name)
     if worker is None:
         return short(host.image.content) if host.image else None

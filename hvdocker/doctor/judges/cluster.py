@@ -44,9 +44,10 @@ def judge_worker(
 ) -> Finding:
     """Judge a host's worker. `worker` is None if the host has none, which is BAD only if `is_up`.
 
-    `is_up`: the cluster should have a worker on this host. `why_new`: why `up` would replace the worker, or None.
-    `up` is the command that findings suggest as the fix. `stranger` is the name of a container that has the worker's
-    name but does not belong to this cluster, or None. It is BAD, because no worker can be created beside it."""
+    `is_up`: the cluster should have a worker on this host. `why_new`: why `up` would replace the worker, or None. `up`
+    is the command that findings suggest as the fix. `stranger` is the name of a container that has the worker's name
+    but does not belong to this cluster, or None. Without a worker a stranger is BAD, because no worker can be created
+    beside it."""
     if worker is None and stranger:
         evidence = [f"{stranger} has no label of this cluster: hvdocker did not make it, and leaves it alone"]
         other = shlex.join(("docker", "rename", stranger, f"{stranger}-old"))
@@ -70,11 +71,11 @@ def why_replaced(
     maker: Maker,
     brought_public: str | None = None,
 ) -> dict[str, str]:
-    """Return, by host, why `up` would replace the worker. Hosts whose worker stays are left out. `brought_public` is
-    the public half of the user's own key, if any.
+    """Return, by host, why `up` would replace the worker. Hosts whose worker stays are left out.
 
-    `placed` has the host plans, and `maker` the owner and version for the labels of workers. The result is empty if the
-    image cannot be determined, because another finding reports that."""
+    `placed` has the host plans, and `maker` the owner and version for the labels of workers. `brought_public` is the
+    public half of the user's own key, if any. The result is empty if the image cannot be determined, because another
+    finding reports that."""
     workers = {name: worker for name, worker in state.workers().items() if name in placed}
     if not workers:
         return {}
@@ -104,9 +105,9 @@ def judge_code(code: CodeSeen, retrain: str) -> Finding:
 def judge_leftovers(inventory: Inventory, health: HostFacts, down: str, inventory_flag: str) -> Iterator[Finding]:
     """Judge what earlier hvdocker commands left behind on the host, and a lock that is held.
 
-    `health` has the facts of the host. Other clusters on the host are only named. `down` is the command that
-    findings suggest as the fix. `inventory_flag` (` -i FILE`) is added to suggested `hvdocker lock` commands. Nothing
-    is yielded if the facts could not be gathered."""
+    `health` has the facts of the host. Other clusters on the host are named, but are no leftovers. `down` is the
+    command that findings suggest as the fix. `inventory_flag` (` -i FILE`) is added to suggested `hvdocker lock`
+    commands. Nothing is yielded if the facts could not be gathered."""
     engine, machine, seen = health.engine, health.machine, health.seen
     if engine is None or machine is None or seen is None:
         return
@@ -154,7 +155,7 @@ def _traces(machine: MachineSeen, engine: EngineState, seen: HostSeen) -> Iterat
 
 
 def _neighbours(inventory: Inventory, engine: EngineState) -> Iterator[str]:
-    """Yield texts about containers that are no leftovers: ended jobs, which are kept for their logs, and those of other
+    """Yield texts about containers that are no leftovers: ended jobs, which are kept for their logs, and other
     clusters."""
     ended = [one for one in engine.containers if one.role == names.ROLE_MASTER and one.state == "exited"]
     own = sum(one.labels.get(names.LABEL_CLUSTER) == inventory.cluster for one in ended)

@@ -1,6 +1,6 @@
 """Judges the connection to a host by its phases: name lookup, TCP port, host key, login. Pure.
 
-Nothing is known about the phases after the first failure."""
+The phases after the first failure get no finding, because nothing is known about them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ def judge_connection(host: Host, unreached: HvdockerError | None, login: str | N
     """Return a GOOD finding for every phase that passed, and a BAD finding for the phase that failed.
 
     The phases are name lookup, TCP port, host key and login. `unreached` is the error, None if the host was reached.
-    `login` is the SSH user and key to show. A worker of a local cluster gets one GOOD finding."""
+    `login` is the SSH user and key to show. A worker of a local cluster gets one GOOD finding, because it needs no
+    connection."""
     if host.is_local:
         return [good("answers", "this machine")]
     if unreached is None:

@@ -33,9 +33,9 @@ def judge_container(trial: TrialResult | None, machine: MachineSeen | None) -> I
 
 
 def _needs_memlock(machine: MachineSeen | None) -> bool:
-    """Whether the host needs a high limit for locked memory. Only GPUs and InfiniBand use pinned memory.
+    """Whether the host needs a high limit for locked memory: it has GPUs or an active InfiniBand port.
 
-    False if nothing is known about the machine."""
+    Only these use pinned memory. False if nothing is known about the machine."""
     return machine is not None and bool(machine.gpus or any(port.is_active for port in machine.infiniband_ports))
 
 

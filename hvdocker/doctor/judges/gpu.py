@@ -1,5 +1,7 @@
-"""Judges the GPUs of a host: whether they are found, which processes use them, whether containers can use them,
-and whether the driver supports the image's CUDA version. Pure."""
+"""Judges the GPUs of a host. Pure.
+
+The judges check whether the GPUs are found, which processes use them, whether containers can use them, and whether the
+driver supports the image's CUDA version."""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from hvdocker.observe.gpu_query import HUNG_ERROR
 
 # Ubuntu's packages have a number in their names, and ubuntu-drivers chooses one; Debian has one package.
 DRIVER = "{ sudo ubuntu-drivers install || sudo apt-get install nvidia-driver; }"
-# No distribution has it: the package comes from a repository of NVIDIA.
+# No distribution has the container toolkit: the package comes from a repository of NVIDIA.
 TOOLKIT = (
     "add NVIDIA's package repository if it is missing (docs.nvidia.com/datacenter/cloud-native), then: "
     "sudo apt-get install nvidia-container-toolkit && "
@@ -96,11 +98,13 @@ def _users(machine: MachineSeen) -> Iterator[Finding]:
 
 
 def judge_toolkit(machine: MachineSeen, trial: TrialResult | None, push: str) -> Finding | None:
-    """Judge whether containers get the host's GPUs (the NVIDIA container toolkit), by the trial container.
+    """Judge whether containers get the host's GPUs (the NVIDIA container toolkit), from the result of the trial
+    container.
 
-    `trial` is its result, None if there was none, mostly because the host has no image for it. Return None for a host
-    without GPUs. The finding is UNKNOWN without a result or if no container started, BAD if it started only without the
-    GPUs. `push` is the command that ships the image, to suggest as the fix."""
+    `trial` is that result, None if there was no trial, mostly because the host has no image for it. The finding is BAD
+    if the container started only without the GPUs. It is UNKNOWN without a result, or if no container started at all.
+    Return None for a host without GPUs. `push` is the command that sends the image to the hosts, to suggest as the
+    fix."""
     if not machine.gpus:
         return None
     if trial is None:
@@ -114,12 +118,12 @@ def judge_toolkit(machine: MachineSeen, trial: TrialResult | None, push: str) ->
 
 
 def judge_cuda(driver: str, cuda: str | None) -> Finding:
-    """Judge whether the host's `driver` (such as `550.54.14`) supports `cuda`, the CUDA version of the image (such as
-    `12.4`).
+    """Judge whether the host's NVIDIA driver supports the CUDA version of the image.
 
-    The finding is BAD if the driver cannot run this CUDA version, and WARN if the driver is older than the one that was
-    released with this CUDA version. It is UNKNOWN if the tables of this file have neither the CUDA version nor its
-    major version, or if `driver` is not a version. `cuda` is None if the image has no CUDA, which is a WARN."""
+    `driver` is the driver's version, such as `550.54.14`. `cuda` is the CUDA version, such as `12.4`, or None if the
+    image has no CUDA, which is a WARN. The finding is BAD if the driver cannot run this CUDA version, and WARN if the
+    driver is older than the driver that was released with this CUDA version. It is UNKNOWN if the tables of this file
+    have neither the CUDA version nor its major version, or if `driver` is not a version."""
     if cuda is None:
         return warn("cuda", "the image has no CUDA", ["ranks will train on processors, and GPUs stay unused"],
                     fix="choose an `image:` with CUDA")  # fmt: skip

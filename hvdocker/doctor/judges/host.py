@@ -22,7 +22,7 @@ from hvdocker.inventory.inventory import Host, Inventory
 from hvdocker.placement.host_plan import HostPlan
 from hvdocker.placement.scope_label import up_command
 
-# The layers and, while it is loaded, the archive of the largest layer: at most the whole image again.
+# Disk space for the layers, and for the archive of the layer that is being loaded: at most twice the image.
 LOADING_FACTOR = 2.05
 
 
@@ -30,11 +30,11 @@ LOADING_FACTOR = 2.05
 class FixCommands:
     """The hvdocker commands that findings suggest as fixes.
 
-    `flag` is the flag that names this inventory (` -i FILE`), empty if none is needed. Commands about one cluster get
-    `cluster_flag` instead, which may also have `--cluster NAME`; if it is empty, they get `flag` too. Both begin with a
-    space unless empty. `scope_label` is the JSON of the label `hvdocker.asked` (`{"np":6}` for `up -np 6`), so that the
-    suggested `up` repeats the request. It is empty if `up` was given no flag that chooses slots, or if there are no
-    workers."""
+    `flag` is the flag that names this inventory (` -i FILE`), empty if none is needed. `cluster_flag` is used instead
+    in commands about one cluster: it may also have `--cluster NAME`. If it is empty, `flag` is used there too. Both
+    begin with a space unless empty. `scope_label` is the JSON of the label `hvdocker.asked` (`{"np":6}` for `up -np
+    6`). With it, the suggested `up` repeats the flags that chose the slots. It is empty if `up` was given no such flag,
+    or if there are no workers."""
 
     flag: str = ""
     cluster_flag: str = ""
@@ -66,10 +66,10 @@ class JudgeInput:
     """One host and everything that its judges need.
 
     `health` has the facts. `words` are the commands to suggest as fixes. `place` is the host's plan, None if it cannot
-    be planned. `problems` are the planner's errors by check. `missing_image_bytes` is the size of the image, 0 if the
-    host has it or the size is unknown. `is_up`: the host has a worker or should have one. `why_new` is why `up` would
-    replace the worker, or None. `network` is the finding about the host's interfaces, None if they were not examined.
-    `addresses` are the training addresses of all planned hosts, by host."""
+    be planned. `problems` are the planner's errors by check. `missing_image_bytes` is the size of the image that the
+    host lacks, 0 if the host has it or the size is unknown. `is_up`: the host has a worker or should have one.
+    `why_new` is why `up` would replace the worker, or None. `network` is the finding about the host's interfaces, None
+    if they were not examined. `addresses` are the training addresses of all planned hosts, by host."""
 
     inventory: Inventory
     host: Host
@@ -130,12 +130,12 @@ def _machine(case: JudgeInput) -> Iterator[Finding]:
 
 
 def _bytes_to_load(case: JudgeInput) -> int:
-    """Estimate how many bytes of disk the engine needs to load the image that it lacks. Return 0 if it has the image or
-    the size is unknown.
+    """Estimate how many bytes of disk the engine needs to load the image that it lacks.
 
-    The estimate is LOADING_FACTOR times the size of the image: while a layer is loaded, its archive is on the disk too,
-    and most of an image may be one layer. But if the engine may already have most layers, because it has another
-    hvdocker image or because nothing is known about it, the estimate is only the size of the image."""
+    Return 0 if it has the image or the size is unknown. The estimate is LOADING_FACTOR times the size of the image:
+    while a layer is loaded, its archive is on the disk too, and most of an image may be one layer. But if the engine
+    may already have most layers, because it has another hvdocker image or because nothing is known about it, the
+    estimate is only the size of the image."""
     may_have_layers = case.health.engine is None or case.health.engine.has_own_image
     return int(case.missing_image_bytes * (1 if may_have_layers else LOADING_FACTOR))
 

@@ -1,6 +1,6 @@
-"""Judges name resolution: finds host names that resolve to a loopback address. Pure.
+"""Judges name resolution: finds names of hosts that resolve to a loopback address. Pure.
 
-Such a name leads the host to itself."""
+On a host that resolves another host's name to loopback, the name leads to the host itself."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ LOCALHOST = "localhost"
 
 
 def judge_names(machine: MachineSeen, host: Host, peers: Iterable[Host], addresses: Mapping[str, str]) -> Finding:
-    """Return BAD if a peer's name resolves to loopback, because it leads to the wrong host. Otherwise return GOOD.
+    """Return a BAD finding if the host resolves a peer's name to loopback, because the name then leads to the wrong
+    host.
 
-    `machine` has the addresses to which the host resolved the names of its `peers`. The host's own name may
-    resolve to loopback, as Debian's installer leaves it (127.0.1.1): containers have a host name of their own, which
-    resolves to the training address. `addresses` are the known training addresses by host, for the fix."""
+    Otherwise the finding is GOOD. `machine` has the addresses to which the host resolved the names of its `peers`. The
+    host's own name may resolve to loopback (127.0.1.1 after Debian's installer): containers have a host name of their
+    own, which resolves to the training address. `addresses` are the known training addresses by host, for the fix."""
     wrong = {
         peer.host: (found, addresses.get(peer.name))
         for peer in peers
@@ -38,7 +39,8 @@ def judge_names(machine: MachineSeen, host: Host, peers: Iterable[Host], address
 
 
 def hosts_file_fix(names: Mapping[str, str | None]) -> str:
-    """Return the command that removes these names from the loopback lines of /etc/hosts and adds their addresses.
+    """Return the command that removes these names from the loopback lines of /etc/hosts and adds lines with their
+    addresses.
 
     `names` has the address of each name, or None if it is unknown. The command writes into the file instead of
     replacing it, because the file may be a mount. If no command can be built, advice is returned instead."""
@@ -62,8 +64,9 @@ def names_to_resolve(host: Host, peers: Iterable[Host]) -> Iterator[str]:
 
 
 def loopback_address(machine: MachineSeen, name: str) -> str | None:
-    """Return the loopback address to which the host of `machine` resolved the name, or None if it is no loopback
-    address or the name was not resolved."""
+    """Return the loopback address to which the host of `machine` resolved the name.
+
+    Return None if the name resolved to other addresses only, or not at all."""
     return next((found for found in machine.resolved.get(name, ()) if is_loopback(found)), None)
 
 

@@ -24,8 +24,10 @@ _LOCAL_BRIDGE = re.compile(
 
 @dataclass(frozen=True)
 class _Complaint:
-    """One thing that is wrong with an interface. `shown` is for the table cell, `line` for the evidence. `fix` is the
-    command or advice that solves it."""
+    """One thing that is wrong with an interface.
+
+    `shown` is the text for the table cell, and `line` the text for the evidence. `fix` is the command or advice that
+    solves the problem."""
 
     mark: Mark
     shown: str
@@ -35,9 +37,9 @@ class _Complaint:
 
 @dataclass(frozen=True)
 class _TrainingInterface:
-    """The interface that has a host's training address, which is in the subnet `network`.
+    """The interface over which a host trains: the interface that has the host's training address (`address`).
 
-    `interfaces` are all interfaces of the host."""
+    `network` is the subnet of that address. `interfaces` are all interfaces of the host."""
 
     host: str
     address: ipaddress.IPv4Address
@@ -49,7 +51,7 @@ class _TrainingInterface:
 def judge_interfaces(
     addresses: Mapping[str, str], facts: Mapping[str, tuple[InterfaceSeen, ...] | None]
 ) -> dict[str, Finding]:
-    """Return a finding for each host in `addresses`, which has the training addresses by host.
+    """Return a finding, by host, about the interface of each training address in `addresses` (by host).
 
     `facts` has the interfaces of each host. A host that is missing there, or has None, gets an UNKNOWN finding."""
     training_interfaces = {
@@ -115,7 +117,7 @@ def _address_not_found(host: str, address: str, seen: tuple[InterfaceSeen, ...])
 def _other_address(seen: tuple[InterfaceSeen, ...], wrong: str) -> str:
     """Return the fix that proposes another `address:` for the inventory than `wrong`, the current training address.
 
-    `seen` are the interfaces of the host. The proposed address is on one of them that other hosts may reach."""
+    `seen` are the interfaces of the host. The proposed address is an address of these that other hosts may reach."""
     fit = [one for one in seen if one.is_up and not _LOCAL_BRIDGE.fullmatch(one.name)]
     known = [ipaddress.IPv4Interface(text).ip for one in fit for text in one.addresses]
     return address_fix_from(str(ip) for ip in known if str(ip) != wrong)
@@ -149,9 +151,10 @@ def _own_complaints(training: _TrainingInterface) -> list[_Complaint]:
 
 
 def _same_subnet(training: _TrainingInterface) -> list[_Complaint]:
-    """Return a complaint if another interface of the host is in the same subnet as the training interface.
+    """Return a list with one complaint if another interface of the host is in the subnet of the training interface.
 
-    Linux then sends through either interface and answers ARP requests for both. Otherwise the list is empty."""
+    Linux then sends through either interface and answers ARP requests for both. Without such an interface the list is
+    empty."""
     others = [
         (one.name, text)
         for one in training.interfaces
@@ -170,8 +173,9 @@ def _same_subnet(training: _TrainingInterface) -> list[_Complaint]:
 def _compared_with_others(
     training: _TrainingInterface, training_interfaces: Mapping[str, _TrainingInterface]
 ) -> list[_Complaint]:
-    """Return complaints if the subnet or MTU of this host (`training`) differs from that of most hosts, which are in
-    `training_interfaces`, by host. Otherwise the list is empty."""
+    """Return complaints if the subnet or MTU of this host (`training`) differs from that of most hosts.
+
+    `training_interfaces` has the training interfaces of all hosts, by host. Without a difference the list is empty."""
     found = []
     networks = Counter(other.network for other in training_interfaces.values())
     usual = max(networks, key=lambda network: (networks[network], network == _first(training_interfaces).network))

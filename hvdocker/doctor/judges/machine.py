@@ -78,14 +78,16 @@ def judge_clock(clock: ClockSeen | None) -> Finding:
 
 
 def judge_disks(machine: MachineSeen, needed_bytes: int) -> Iterator[Finding]:
-    """Yield a finding for each disk. `needed_bytes` is the space that the image still needs on the disk with the
+    """Yield a finding for each disk.
+
+    `needed_bytes` is the space that loading the cluster's image still needs on the disk where the engine stores
     images."""
     for disk in machine.disks:
         yield _disk(disk, needed_bytes if disk.what == "images" else 0, machine)
 
 
 def _unwritable(check: str, folder: str, machine: MachineSeen) -> Finding:
-    """Return the finding for a folder that the SSH user has to write to and may not.
+    """Return the BAD finding for a folder to which the SSH user has no write permission, but needs it.
 
     The fix is a sudo command that names the SSH user, because often another user has to run it."""
     quoted, user = shlex.quote(folder), shlex.quote(machine.user) if machine.user else '"$USER"'
@@ -127,7 +129,9 @@ def _is_little(disk: DiskSeen) -> bool:
 
 
 def judge_fabric(machine: MachineSeen) -> Finding | None:
-    """Judge the InfiniBand ports: a WARN if none is active. Return None for a machine without InfiniBand."""
+    """Judge the InfiniBand ports. The finding is WARN if no port is active, otherwise GOOD.
+
+    Return None for a machine without InfiniBand."""
     if not machine.infiniband_ports:
         return None
     shown = ", ".join(

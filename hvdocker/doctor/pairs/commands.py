@@ -17,10 +17,10 @@ MEASURE_S = 0.8
 
 
 class SshCheck(Enum):
-    """What is tried on a host's worker port.
+    """Which check is made on a host's worker port.
 
-    LOGIN: an SSH login. GREETING: only the SSH banner, because the cluster's own worker has the port and does not
-    know the doctor's keys. HELD: nothing, because another program has the port."""
+    LOGIN: an SSH login. GREETING: only the SSH banner is read, because the cluster's own worker has the port and does
+    not know the doctor's keys. HELD: no check, because another program has the port."""
 
     LOGIN = "login"
     GREETING = "greeting"
@@ -65,7 +65,8 @@ class MtuFound:
     and raw sockets are not used, because they need capabilities that containers lack.
 
     `error` is why the UDP datagrams failed, for example because UDP is blocked. Then 256 KB are sent over TCP to see
-    whether full packets arrive. `bulk_error` is why they did not, None if they did or if no TCP port was open."""
+    whether full packets arrive. `bulk_error` is why these full packets did not arrive. It is None if they arrived or if
+    no TCP port was open."""
 
     link: int
     passed: int | None = None
@@ -99,8 +100,8 @@ class Speed:
 def listen_argv(address: str, token: str, seconds: float, sshd_port: int | None) -> list[str]:
     """Return the argv of `check listen`, which opens ports on `address` for `seconds`.
 
-    `token` is a random text that peers have to send. With `sshd_port` the program also checks that the container's
-    sshd answers on that port. None means that it does not."""
+    `token` is a random text that peers have to send. With `sshd_port` the program also checks that the container's sshd
+    answers on that port. If `sshd_port` is None, sshd is not checked."""
     order = {"address": address, "token": token, "seconds": seconds, "sshd": sshd_port}
     return [CHECK_PROGRAM, "listen", json.dumps(order)]
 

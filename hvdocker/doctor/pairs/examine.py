@@ -41,8 +41,8 @@ class _Examination:
     """The state of one examination, by host or pair of hosts. `placed` has the host plans.
 
     `life_s` is the time after which containers and listeners end by themselves. `containers` are the names of the
-    containers in which the checks run. `ssh_checks` says what is tried on each host's worker port. `skipped` are the
-    hosts that cannot be checked. `listeners` are the processes that opened ports for the peers. `answers` has what
+    containers in which the checks run. `ssh_checks` says which check is made on each host's worker port. `skipped` are
+    the hosts that cannot be checked. `listeners` are the processes that opened ports for the peers. `answers` has what
     one host of a pair found out about the other. `speeds` is None unless the bandwidth is measured."""
 
     env: Env
@@ -65,7 +65,8 @@ class _Examination:
     def each(self, hosts: list[str], work: Callable[[str], None], on_interrupt: Callable[[], None]) -> None:
         """Run `work` with the name of each host, on all hosts at once.
 
-        A host on which it fails is marked as skipped; the others continue. `on_interrupt` is called on Ctrl-C."""
+        If it fails on a host, that host is marked as skipped; the others continue. `on_interrupt` is called on
+        Ctrl-C."""
         from hvdocker.transport.pool import for_each_host
 
         outcomes = for_each_host(hosts, work, on_interrupt=on_interrupt)
@@ -176,10 +177,10 @@ def _ask(examination: _Examination, name: str, argv: list[str]) -> tuple[int, st
 
 @contextmanager
 def _in_workers(examination: _Examination, present: list[str]) -> Iterator[Callable[[], None]]:
-    """Choose the workers for the checks. Yield a function that ends the listeners in them, and call it at the end.
+    """Choose the workers as the containers for the checks. Yield a function that ends the listeners in the workers.
 
-    Without that call the listeners would run on in the workers until their time limit. `present` are the hosts to
-    check."""
+    At the end of the `with` block that function is called. Without it the listeners would run on in the workers until
+    their time limit. `present` are the hosts to check."""
     from hvdocker.transport.pool import for_each_host
 
     examination.ssh_checks = dict.fromkeys(present, SshCheck.LOGIN)

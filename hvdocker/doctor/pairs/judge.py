@@ -29,7 +29,8 @@ def _report(results: PairResults, pair: Pair, ssh: Finding | None, ports: Findin
 
 
 def _unknown(results: PairResults, pair: Pair) -> tuple[Finding, ...]:
-    """Return an UNKNOWN finding per check for a pair without results. Its text is the reason why a host was skipped.
+    """Return the findings for a pair without results: an UNKNOWN finding per check, with the reason why a host was
+    skipped.
 
     If both hosts were skipped, the reason of the second is used, so that all pairs to one host show the same text."""
     nothing = SkipReason("?", ("it was not tried",))

@@ -23,8 +23,9 @@ TUNNEL_MTU = 1400
 
 
 def common_mtu(mtus: Iterable[int]) -> int:
-    """Return the MTU that most hosts have; `mtus` has one for each host. In a tie ETHERNET_MTU wins, else the
-    largest."""
+    """Return the most frequent MTU. `mtus` has the MTU of each host.
+
+    If several are equally frequent, return ETHERNET_MTU if it is among them, else the largest."""
     counts = Counter(mtus)
     return max(counts, key=lambda mtu: (counts[mtu], mtu == ETHERNET_MTU, mtu))
 
@@ -36,8 +37,8 @@ def set_mtu(host: str, interface: str, mtu: int) -> str:
 def judge_mtu(results: PairResults, pair: Pair, answer: PairAnswer) -> Finding:
     """Judge whether packets as large as the sender's MTU arrive. `answer` is what the first host of the pair found.
 
-    The finding is WARN if a router reports that they are too large, and BAD if they vanish without a report (a black
-    hole). If the packet sizes could not be measured, `_unknown_mtu` judges."""
+    The finding is WARN if a router reports that such packets are too large, and BAD if they vanish without a report (a
+    black hole). If the packet sizes could not be measured, return the finding of `_unknown_mtu`."""
     found = answer.mtu
     where = results.named(pair)
     if found.passed is None:
@@ -75,7 +76,7 @@ def _black_hole(results: PairResults, pair: Pair, answer: PairAnswer, shown: str
 
 
 def _unknown_mtu(results: PairResults, pair: Pair, answer: PairAnswer) -> Finding:
-    """Judge the MTU if the UDP check of `answer` gave no result, so that the packet sizes are unknown.
+    """Judge the MTU if the packet sizes are unknown, because the UDP check of `answer` gave no result.
 
     Blocked UDP itself is no fault, because training uses TCP. The finding is BAD if full TCP packets do not arrive
     either, otherwise UNKNOWN."""

@@ -59,9 +59,9 @@ def start_probe_container(
 ) -> None:
     """Create and start the probe container `spec`. `place` is the plan of its host, and `passes` has its keys.
 
-    `tell` is called with the container's id as soon as it exists, so that the caller can remove it after any
-    failure. The engine removes the container when it ends (AutoRemove), so neither Ctrl-C nor a controller that dies
-    leaves it for long."""
+    `tell` is called with the container's id as soon as the container exists, so that the caller can remove it after any
+    failure. The engine removes the container when it ends (AutoRemove). So after Ctrl-C, or if the controller dies, the
+    container does not stay for long."""
     with translating_errors(link.name, "starting a container for the checks"):
         engine = link.engine()
         body = create_body(spec, {})

@@ -1,4 +1,5 @@
-"""Judges the reachability of every pair: the worker port and the random ports, and which host blocks them. Pure.
+"""Judges the reachability of every pair: whether the worker port and the random ports work, and which host blocks them.
+Pure.
 
 If one host causes the problem, all its pairs show the same text, so that the report can print it once."""
 
@@ -92,7 +93,7 @@ def _port_failure(results: PairResults, pair: Pair, ports: Mapping[int, Problem 
 
 
 def _explain(problem: Problem) -> str:
-    """Return the text of the problem. If a firewall is the cause, the text says so.
+    """Return the text of the problem, with a remark if a firewall is the cause.
 
     A refused connection means a firewall, because the listener on that port is known to be running."""
     if problem.kind == "refused":
@@ -107,9 +108,10 @@ def _assign_blame(
 ) -> dict[Pair, Finding]:
     """Return a finding for each pair, which says where the connection is blocked.
 
-    `door` is the kind of port that was tried. `troubles` has None for pairs that work, which get a GOOD finding. For a
-    pair (start, end) that fails, the end is blamed if at least two hosts tried to reach it and all failed. Else the
-    start is blamed if it tried at least two hosts and all failed, else the connection between the two."""
+    `door` is the kind of port that was tried. `troubles` has, by pair, the failure, or None for a pair that works. A
+    pair that works gets a GOOD finding. In a pair (start, end) that fails, the end is blamed if at least two hosts
+    tried to reach it and all failed. Otherwise the start is blamed if it tried at least two hosts and all attempts
+    failed. Otherwise the connection between the two is blamed."""
     found: dict[Pair, Finding] = {}
     for pair, trouble in troubles.items():
         start, end = pair

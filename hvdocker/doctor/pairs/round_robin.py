@@ -1,5 +1,4 @@
-"""Groups pairs of hosts into rounds for measurements, so that no host takes part in two measurements at a time.
-Pure."""
+"""Groups pairs of hosts into rounds, so that no host takes part in two measurements at a time. Pure."""
 
 from __future__ import annotations
 
@@ -7,10 +6,9 @@ from collections.abc import Sequence
 
 
 def rounds(hosts: Sequence[str]) -> list[list[tuple[str, str]]]:
-    """Return rounds that together contain every pair once. In each round every host occurs at most once.
+    """Return rounds of pairs. Together they contain every pair once, and in each round every host occurs at most once.
 
-    This is the circle method of round-robin tournaments. With an odd number of hosts, one host pauses in each
-    round."""
+    This is the circle method of round-robin tournaments. With an odd number of hosts, one host pauses in each round."""
     order: list[str | None] = [*hosts, *([None] if len(hosts) % 2 else [])]
     half = len(order) // 2
     made = []

@@ -13,11 +13,11 @@ from hvdocker.placement.link_speeds import LINKS_FILE, LINKS_FORMAT, read_link_s
 
 
 def save_link_speeds(located: Located, pairs: Iterable[PairReport]) -> None:
-    """Save the speed of the slower direction of each pair that was measured.
+    """Save the speed of each pair of hosts that was measured: that of its slower direction.
 
-    `located` has the .hvdocker folder, in which links.json is written. Earlier values of other pairs are kept, unless a
-    `host:` of theirs has changed since. It is no error if the file cannot be written, because placement works without
-    it. Nothing is written without a measured pair."""
+    `located` has the .hvdocker folder, in which links.json is written. Earlier values of other pairs are kept, unless
+    the `host:` of one of their hosts has changed since. It is no error if the file cannot be written, because placement
+    works without it. Nothing is written if no pair was measured."""
     measured: dict[frozenset[str], float] = {}
     for pair in pairs:
         if pair.bits_per_s is not None:

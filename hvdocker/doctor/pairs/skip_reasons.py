@@ -48,9 +48,9 @@ def _local(name: str) -> SkipReason:
 def _address(place: HostPlan, all_addresses: list[str]) -> SkipReason | None:
     """Return a reason if other hosts cannot reach the host of `place` at its training address, else None.
 
-    They cannot if no interface has the address, so that nothing can listen on it. Nor can they if it is a loopback
-    address or that of another host too: a peer that connects to it would reach itself or a wrong host.
-    `all_addresses` are the training addresses of all hosts."""
+    There are three reasons. No interface has the address, so nothing can listen on it. It is a loopback address, at
+    which each host reaches itself. Or another host has the same address. `all_addresses` are the training addresses of
+    all hosts."""
     name, address = place.name, place.address
     if place.seen.addresses and address not in place.seen.addresses:
         line = f"no interface of {name} has its training address {address}: nothing can listen on it"
@@ -64,7 +64,7 @@ def _address(place: HostPlan, all_addresses: list[str]) -> SkipReason | None:
 
 
 def _is_loopback(address: str) -> bool:
-    """Whether the address is a loopback address. A host name is not.
+    """Whether the address is a loopback address. False for a host name.
 
     The training address may be a host name if the host did not report the address by which it was reached."""
     try:
@@ -96,7 +96,7 @@ def _build(image: str) -> str:
 
 
 def old_image_reason(inventory: Inventory, name: str, said: str) -> SkipReason:
-    """Return the reason for a host whose image is of an older hvdocker and does not know the check.
+    """Return the reason for a host whose image is of an older hvdocker and lacks the program `check` or this check.
 
     `name` is the host. `said` is the standard error of the check."""
     line = f"the image {inventory.image} on {name} comes from an older hvdocker: its checks are fewer"
@@ -107,7 +107,7 @@ def old_image_reason(inventory: Inventory, name: str, said: str) -> SkipReason:
 def no_listener_reason(name: str, why: str, said: str) -> SkipReason:
     """Return the reason for a host on which `check listen` or `check pairs` gave no usable answer.
 
-    `name` is the host, `why` the text that says what is wrong, and `said` the standard error of that program."""
+    `name` is the host, `why` the text that says what is wrong, and `said` the standard error of the check program."""
     fix = "give this host an `address:` that one of its interfaces has" if "cannot listen" in why else None
     return SkipReason("no answer", (f"{name}: {why}", *said.splitlines()[-3:]), fix)
 

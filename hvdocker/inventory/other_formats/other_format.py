@@ -1,4 +1,4 @@
-"""Recognises the file of another tool. Pure."""
+"""Recognises a list of hosts in the format of another tool. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Load ~/.ssh/config and the system's file, and look up hosts in them as OpenSSH does. Contacts no host.
+"""Loads ~/.ssh/config and the system's file, and looks up hosts in them as OpenSSH does. Contacts no host.
 
 lines.py reads the files, match.py selects the options of a host, and paramiko expands tokens such as %h."""
 
@@ -42,7 +42,9 @@ class SshConfig:
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """The hosts on Host lines of the user's file and of files that it includes, in their order and each once.
+        """The hosts on Host lines of the user's file and of files that it includes, in the order of the lines and each
+        once.
+
         Patterns (`*`, `?`, `!`) are left out."""
         return tuple(dict.fromkeys(_host_names(self.user_lines)))
 
@@ -56,11 +58,11 @@ class SshConfig:
         return options_for_host(host, self.user_lines, self.system_lines)
 
     def effective_ssh(self, host: Host, origins: Mapping[str, str]) -> EffectiveSsh:
-        """Return the host's SSH settings: from the inventory, else from the user's or the system's file, else the
-        default. `key` and `handshake_timeout` are never taken from the files.
+        """Return the host's SSH settings, each with its origin.
 
-        `origins` maps an SSH setting in the inventory to its line, such as `ssh/user (line 4)`. It is one mapping of
-        `Origins.ssh`."""
+        A setting comes from the inventory, else from the user's or the system's file, else from the defaults. `key` and
+        `handshake_timeout` are never taken from the files. `origins` maps an SSH setting in the inventory to its line,
+        such as `ssh/user (line 4)`. It is one mapping of `Origins.ssh`."""
         found = self._options_for(host.host)
         said = _expand_tokens(found)
 
@@ -89,12 +91,11 @@ class SshConfig:
 
 
 def load(home: Path | None = None, system_file: Path = SYSTEM_CONFIG) -> SshConfig:
-    """Read ~/.ssh/config and the system's file. Raise UsageProblem if the user's file cannot be read or
-    understood.
+    """Read ~/.ssh/config and the system's file. A missing file counts as empty.
 
-    A missing file counts as empty. If the system's file cannot be read or understood, it is ignored and a note says so,
-    because the user may not be allowed to correct it. `home` replaces the user's home folder, and `system_file` the
-    path of the system's file."""
+    Raise UsageProblem if the user's file cannot be read or understood. If that is so for the system's file, the file is
+    ignored and a note says so, because the user may not be allowed to correct it. `home` replaces the user's home
+    folder, and `system_file` the path of the system's file."""
     home = home or Path.home()
     of_user = SshConfigSource(home / ".ssh", home)
     own = of_user.read(home / ".ssh" / "config")
@@ -106,10 +107,10 @@ def load(home: Path | None = None, system_file: Path = SYSTEM_CONFIG) -> SshConf
 
 
 def _expand_tokens(said: SshHostOptions) -> Mapping[str, Any]:
-    """Return the options after paramiko has expanded tokens such as %h and removed quotes.
+    """Return the options of a host after paramiko has expanded tokens such as %h and removed quotes.
 
-    Canonicalize options are left out, because match.py has already applied them, and so is `ProxyCommand none`. Values
-    are `Any` because paramiko returns text or lists of text."""
+    Canonicalize options are left out, because match.py has already applied them. `ProxyCommand none` is left out too.
+    Values are `Any` because paramiko returns text or lists of text."""
     lines = [
         f'{name} "{value}"'
         for name, values in said.values.items()
@@ -129,11 +130,11 @@ def _host_names(lines: Iterable[SshConfigLine]) -> Iterator[str]:
 
 
 def key_files(configured: str | None, of_config: Iterable[str]) -> tuple[str, ...]:
-    """Return the private key files to try. If the inventory sets a key (`configured`), only that file is tried;
-    raise UsageProblem if it is missing.
+    """Return the private key files to try.
 
-    Otherwise return the files that exist among the IdentityFiles of ~/.ssh/config (`of_config`) and the usual
-    names in ~/.ssh, in this order."""
+    If the inventory sets a key (`configured`), only that file is tried; raise UsageProblem if it is missing. Otherwise
+    return the files that exist among the IdentityFiles of ~/.ssh/config (`of_config`) and the usual names in ~/.ssh, in
+    this order."""
     if configured:
         path = Path(configured).expanduser()
         if not path.is_file():

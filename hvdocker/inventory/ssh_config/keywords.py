@@ -48,8 +48,9 @@ def is_keyword(word: str) -> bool:
 
 @cache
 def _is_known_to_ssh(word: str) -> bool:
-    """Return whether the ssh program on the controller knows the keyword. Return False if there is no such program
-    or it does not answer in time."""
+    """Return whether the ssh program on the controller knows the keyword.
+
+    Return False if there is no such program or it does not answer in time."""
     command = ("ssh", "-F", "none", "-G", "-o", f"{word}=x", "localhost")
     try:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_ASK_TIMEOUT_S)

@@ -1,7 +1,7 @@
-"""Read the lines of an OpenSSH configuration, with the lines of the files that it includes.
+"""Reads the lines of an OpenSSH configuration, with the lines of the files that it includes.
 
-A line that cannot be understood raises UsageProblem with the file and the line number. So does an unknown
-keyword, unless an IgnoreUnknown line before it names it."""
+A line that cannot be understood raises UsageProblem with the file and the line number. An unknown keyword raises it
+too, unless an earlier IgnoreUnknown line names the keyword."""
 
 from __future__ import annotations
 
@@ -25,8 +25,10 @@ _CRITERIA_WITHOUT_VALUE = ("all", "canonical", "final")
 
 @dataclass(frozen=True)
 class Criterion:
-    """One condition of a Match line, such as `user kim`. `kind` is the first word, in lower case. `value`
-    is the text after it, empty for a kind without a value, such as `all`. `is_negated` means that `!` is in front."""
+    """One condition of a Match line, such as `user kim`.
+
+    `kind` is the first word, in lower case. `value` is the text after it, empty for a kind without a value, such as
+    `all`. `is_negated` means that `!` is in front of the condition."""
 
     kind: str
     value: str = ""
@@ -60,10 +62,10 @@ class SshConfigSource:
     ignored: list[str] = field(default_factory=list)
 
     def read(self, path: Path, above: tuple[Path, ...] = ()) -> tuple[SshConfigLine, ...]:
-        """Return the lines of a file. Return no lines if the file is missing, is one of `above` (it includes itself) or
-        is nested too deep.
+        """Return the lines of a file, with those of the files that it includes.
 
-        `above` are the files through which this file is included."""
+        `above` are the files through which this file is included. Return no lines if the file is missing, includes
+        itself (is one of `above`) or is nested too deep."""
         if path in above or len(above) > MOST_INCLUDES:
             return ()
         return tuple(self._lines(path, above))
@@ -89,8 +91,9 @@ class SshConfigSource:
             yield line
 
     def _line(self, text: str) -> SshConfigLine | None:
-        """Return the setting in a line, or None for an unknown keyword that an IgnoreUnknown line names. Raise
-        ValueError for any other unknown keyword and for a line that cannot be understood."""
+        """Return the setting in a line, or None for an unknown keyword that an IgnoreUnknown line names.
+
+        Raise ValueError for any other unknown keyword and for a line that cannot be understood."""
         line = _line(text)
         if not is_keyword(line.keyword):
             if matches_patterns(self.ignored, line.keyword):
@@ -101,8 +104,10 @@ class SshConfigSource:
         return line
 
     def _included(self, patterns: tuple[str, ...]) -> Iterator[Path]:
-        """Yield the existing files that the patterns of an Include line match, sorted for each pattern. Patterns
-        that begin with `~/` are skipped if `home` is None, and those that begin with `~user` always."""
+        """Yield the existing files that the patterns of an Include line match, sorted for each pattern.
+
+        Patterns that begin with `~/` are skipped if `home` is None. Patterns that begin with `~user` are always
+        skipped."""
         for pattern in patterns:
             if pattern.startswith("~"):
                 if self.home is None or not pattern.startswith("~/"):

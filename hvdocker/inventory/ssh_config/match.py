@@ -1,8 +1,8 @@
-"""Select the lines of an OpenSSH configuration that apply to a host, as OpenSSH's readconf.c does.
+"""Selects the lines of an OpenSSH configuration that apply to a host, as OpenSSH's readconf.c does.
 
-This covers Host, Match, Include and the second pass that `Match final` and CanonicalizeHostname require.
-Paramiko's reader does not know Include, takes unknown conditions as true, and refuses `Match final all`,
-which Fedora's own file has. A test compares the results with `ssh -G`."""
+This covers Host, Match, Include and the second pass that `Match final` and CanonicalizeHostname require. Paramiko's
+reader does not know Include, takes unknown conditions as true, and refuses `Match final all`, which Fedora's own file
+has. A test compares the results with `ssh -G`."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ class SshHostOptions:
         return self.values.get(name, [default])[0]
 
     def take(self, line: SshConfigLine, is_own: bool) -> None:
-        """Add the option in `line`, unless it is set already: the first line about an option wins.
+        """Add the option in `line`, unless it is already set: the first line about an option wins.
 
-        All IdentityFiles are kept. Of ProxyJump and ProxyCommand only the one that comes first is kept. `is_own` says
-        that the line is from the user's file."""
+        All IdentityFiles are kept. If both ProxyJump and ProxyCommand occur, only the first of them is kept. `is_own`
+        says that the line is from the user's file."""
         word = line.keyword
         if word not in self.values:
             if word in _PROXY_KEYWORDS and any(way in self.values for way in _PROXY_KEYWORDS):
@@ -98,10 +98,10 @@ class _Pass:
     needs_second_pass: bool = False
 
     def read(self, lines: Iterable[SshConfigLine], is_own: bool, is_active: bool = True) -> None:
-        """Apply the lines that match the host. `is_own` says that they are from the user's file.
+        """Apply the lines that match the host. `is_own` says that the lines are from the user's file.
 
-        `is_active` says whether the lines before the first Host or Match apply. For an included file it is False if
-        the Include line itself does not apply; then nothing in the file applies."""
+        `is_active` says whether the lines before the first Host or Match apply. For an included file it is False if the
+        Include line itself does not apply; then nothing in the file applies."""
         is_outer_active = is_active
         for line in lines:
             if line.keyword == "host":
@@ -154,8 +154,9 @@ class _Pass:
 
 
 def _command_succeeds(command: str, tokens: Mapping[str, str]) -> bool:
-    """Run the command of a `Match exec` and return whether it exits with 0. Return False if it cannot start or takes
-    too long. `tokens` maps tokens such as %h to their values."""
+    """Run the command of a `Match exec` and return whether it exits with 0.
+
+    Return False if it cannot start or takes too long. `tokens` maps tokens such as %h to their values."""
     words = re.sub("%.", lambda token: tokens.get(token[0], token[0]), command)
     try:
         done = subprocess.run(
@@ -171,10 +172,11 @@ def _command_succeeds(command: str, tokens: Mapping[str, str]) -> bool:
 
 
 def _canonical_name(host: str, said: SshHostOptions) -> str:
-    """Return the host's full name in the first of the CanonicalDomains in which it resolves. Return the host unchanged
-    if it is an IPv6 address, has too many dots, or is reached through a proxy (unless CanonicalizeHostname is
-    `always`). If it resolves in none of the domains, return it unchanged too, or raise UsageProblem if
-    CanonicalizeFallbackLocal is `no`."""
+    """Return the host's full name in the first of the CanonicalDomains in which it resolves.
+
+    Return the host unchanged if it is an IPv6 address, has too many dots, or is reached through a proxy (unless
+    CanonicalizeHostname is `always`). If it resolves in none of the domains, return it unchanged too, or raise
+    UsageProblem if CanonicalizeFallbackLocal is `no`."""
     is_direct = all(said.get(way, "none").lower() == "none" for way in _PROXY_KEYWORDS)
     if not is_direct and said.get("canonicalizehostname").lower() != "always":
         return host
