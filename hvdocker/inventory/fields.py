@@ -53,8 +53,9 @@ class Field:
 
     `default` describes in words what applies without the key. `example` is YAML. `pattern` is a regular expression for
     kind TEXT. `should` is the problem to report if text does not match the pattern (`should be …`). `low` and `high`
-    bound the kind WHOLE inclusively and the kind NUMBER exclusively; `high` None means no bound. `low` of the kind SIZE
-    is the smallest number of bytes. `fields` are the keys inside a GROUP or a list entry."""
+    are the bounds of a number: included for the kind WHOLE (integers), excluded for the kind NUMBER. If `high` is None,
+    there is no upper bound. For the kind SIZE, `low` is the smallest number of bytes. `fields` are the keys inside a
+    GROUP or a list entry."""
 
     name: str
     kind: FieldKind

@@ -199,7 +199,10 @@ def read_text(path: Path) -> str:
 
 
 def _instead_of(path: Path) -> str:
-    """Return what to do about an inventory that is not there: name the file that is, or the hosts."""
+    """Return advice for the user who named the inventory `path`, which does not exist.
+
+    The advice names an inventory beside it, or suggests that the word was meant as a list of hosts, or to write an
+    inventory. A closed pipe gets advice of its own."""
     if path.is_relative_to("/dev/fd") or path.is_relative_to("/proc"):
         return "the pipe of <(…) is closed here, as with sudo: write the inventory to a file"
     others = [name for name in DEFAULT_NAMES if name != path.name and (path.parent / name).is_file()]
