@@ -32,8 +32,8 @@ FAILED_RANK_LINES = 10
 @dataclass(frozen=True)
 class AttachReport:
     """How a job ended, as `attach` reports it. `placement` has the hosts and slots of the job. `last_lines` has the
-    last lines of output by rank: at least those of the rank that failed first, if a rank failed and its output was
-    found."""
+    last lines of output by rank. If a rank failed, it has at least the lines of the rank that failed first, as far as
+    they were found."""
 
     job: str
     placement: Placement
@@ -45,9 +45,9 @@ class AttachReport:
 
 @dataclass
 class AttachViewer:
-    """Callbacks for a job that still runs. `found` gets the job id and placement before the first line; `line`
-    gets the last of the lines that the job has printed so far, and then every new line. Neither is called for a job
-    that has already ended."""
+    """Callbacks for a job that still runs. `found` is called first, with the job's id and placement. `line` is called
+    for the last lines that the job has already printed, and then for every new line. Neither is called for a job that
+    has already ended."""
 
     found: Callable[[str, Placement], None] = lambda job, placement: None
     line: job_container.OnLine = lambda line: None
@@ -104,8 +104,8 @@ def _end(found: FoundJob) -> JobEnd:
 
 
 def _raise_if_head_was_down(end: JobEnd, head: str) -> JobEnd:
-    """Return `end`, or raise HeadLost if the job ended because its head (the host `head`) went down: then the job
-    itself did not fail."""
+    """Raise HeadLost if the job ended because its head (the host `head`) went down; the job itself did not fail then.
+    Otherwise return `end` unchanged."""
     if end.head_went_down:
         raise head_was_down(head)
     return end

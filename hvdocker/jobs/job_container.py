@@ -31,10 +31,11 @@ LOOK_BACK_LINES = 2000
 
 
 def newest_masters(state: ClusterState) -> dict[str, ContainerSeen]:
-    """Return one master for every job, by job id, newest first. `state` may have two masters for a job; then the
-    running one is returned, or else the newest.
+    """Return one master for every job, by job id, newest first. If `state` has two masters of a job, return the running
+    one, or the newest if none runs.
 
-    This happens if a job lost its head, was restarted on other hosts under the same id, and the first head is back."""
+    A job has two masters if it lost its head, was restarted on other hosts under the same id, and the first head is
+    back."""
     found: dict[str, ContainerSeen] = {}
     for master in state.masters():
         kept = found.get(master.job)
@@ -45,8 +46,8 @@ def newest_masters(state: ClusterState) -> dict[str, ContainerSeen]:
 
 @dataclass
 class LineCount:
-    """Counts the lines of a log while it is read. Every state of a progress bar that ends with a newline counts as a
-    line."""
+    """Counts the lines of a log while the log is read. It counts newlines, so each state of a progress bar that is
+    followed by a newline counts too."""
 
     lines: int = 0
 
@@ -71,11 +72,11 @@ def read_lines(
     """Yield the lines of the job's output, which is the log of the master `container`. `placement` says on which host
     each rank is, so that each Line names its host.
 
-    With `follow` go on until the job ends. With `tail` begin with that many last lines; None means all. With `since`, a
-    Unix time of the host's clock, leave out older lines. Then leave out the first `skip` lines; every state of a
-    progress bar counts as one. Of a progress bar in the rest, yield only the final state. `count` counts the
-    lines that the engine sends. `launcher` is the name of the job's launcher: its `filter` removes lines that it wrote
-    itself and that say nothing new."""
+    With `follow` go on until the job ends. With `tail` begin with that many last lines; None means all. With
+    `since`, a Unix time of the host's clock, leave out older lines. Then leave out the first `skip` lines, where
+    every state of a progress bar counts as a line. Of each progress bar in the remaining lines, yield only the final
+    state. `count` counts the lines that the engine sends. `launcher` is the name of the job's launcher: its `filter`
+    removes lines that it wrote itself and that say nothing new."""
     lines = islice(_all_lines(link, container, placement, follow, tail, since, count or LineCount()), skip, None)
     return named(launcher).filter(without_states(lines))
 

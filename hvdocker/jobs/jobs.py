@@ -242,8 +242,8 @@ def _jobs_on_hosts(masters: Mapping[str, tuple[MasterSeen, ...]], state: Cluster
     """Return the jobs of all master containers (`masters`, by host). A container that two hosts report, because both
     are the same machine, counts once. `now` is the Unix time up to which the run time of a running job is counted.
 
-    `state` is the state of the inventory's own cluster. Only for jobs of this cluster it is known which hosts joined
-    them after the start."""
+    `state` is the state of the inventory's own cluster. It tells which hosts joined a job after its start. For jobs
+    of other clusters this is unknown."""
     by_id: dict[str, ListedJob] = {}
     for name, there in masters.items():
         for seen in there:

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class JobsSeen:
     """What was observed on the hosts, and the links to them. `failed` has, by host, the error of every host that could
-    not be observed. `unreachable` has the same errors, but is empty if those hosts cannot have anything of the cluster,
-    because the observed hosts already have all slots that the cluster was made with."""
+    not be observed. `unreachable` has the same errors. It is empty if the observed hosts have all slots that the
+    cluster was created with, because then the other hosts have nothing of the cluster."""
 
     state: ClusterState
     links: Mapping[str, HostLink]
@@ -72,8 +72,8 @@ class FoundJob:
 
     @property
     def ranks(self) -> int:
-        """The number of ranks; 0 means as many as there are slots, or unknown. It is from the label of the master, or
-        from the job's files on the controller if `master` is None."""
+        """The number of ranks; 0 means as many as there are slots, or unknown. It comes from the label of the master,
+        or from the job's files on the controller if `master` is None."""
         if self.master:
             return self.master.ranks or 0
         return (self.local.past.np if self.local else None) or 0

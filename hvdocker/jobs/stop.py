@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class StopReport:
     """The result of the verb `stop`. `was_running` says whether anything of the job still ran. `ended` has, by host,
-    how many ranks still ran without their master and were ended. `troubles` has the errors of hosts on which ranks or
-    the master may still run."""
+    the number of ranks that still ran without their master and were then ended. `troubles` has the errors of hosts on
+    which ranks or the master may still run."""
 
     job: str
     was_running: bool

@@ -22,9 +22,9 @@ LOG_FILE = "output.log"
 
 @dataclass(frozen=True)
 class SavedLog:
-    """What is known of a log after it was saved. `inspected` is what `docker inspect` says about the container; values
-    are `Any` because they come from parsed JSON. `missing` tells the user which part of the output is missing; it is
-    empty if none is known to be missing."""
+    """The result of saving a log. `inspected` is what `docker inspect` says about the container; values are `Any`
+    because they come from parsed JSON. `missing` tells the user which part of the output is missing; it is empty if
+    none is known to be missing."""
 
     inspected: Mapping[str, Any]
     missing: str = ""

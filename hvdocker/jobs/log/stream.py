@@ -57,10 +57,12 @@ class LogReader:
 
     `link` is the current link; when it breaks or the engine does not answer, `reopen` returns a new one. Without
     `reopen` the error (HostUnreachable or HostUnfit) is raised. `runs` returns whether the job still runs. `tail` (a
-    number of last lines) and `since` (a Unix time) say where reading begins. `_recent` counts the pieces of the last
-    _SECONDS_BACK seconds in which output came, by second; `_older` has the hashes of earlier pieces. `_newest` is the
-    newest time stamp. `_known` counts the pieces that were already yielded and that the engine is expected to send
-    again."""
+    number of last lines) and `since` (a Unix time) say where reading begins.
+
+    The other fields are needed to skip pieces that the engine sends again. `_recent` counts the pieces of the last
+    _SECONDS_BACK seconds in which output came, by second. `_older` has the hashes of earlier pieces. `_newest` is
+    the newest time stamp. `_known` counts the pieces that were already yielded and that the engine is expected to
+    send again."""
 
     link: HostLink
     container: str

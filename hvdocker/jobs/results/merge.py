@@ -26,8 +26,9 @@ class FetchedFiles:
     moved into `folder`. `code_files` counts those of them that the job had left in the code folder.
 
     `clashes` are paths whose files differ between hosts; each version that this fetch read is kept as name.<host>.
-    `skipped` has what was left out, such as pipes or the lost beginning of a log. `unread` has what could not be read.
-    Both are texts with the reason. `code` has, by host, a digest of the job's files in the code folder."""
+    `skipped` has what was left out, such as pipes or the lost beginning of a log; `unread` has what could not be
+    read. The items of both are texts that include the reason. `code` has, by host, a digest of the job's files in
+    the code folder."""
 
     folder: Path
     hosts: tuple[str, ...] = ()
@@ -118,7 +119,7 @@ def _choose_names(
 
 def _name_with_host(name: str, host: str) -> str:
     """Return `name.<host>`, the name of one host's version of a file. If the last part of this path is too long for a
-    file system, it is cut and gets a digest, so that two long names stay different."""
+    file system, it is cut, and a digest is appended that keeps two long names different."""
     above, slash, last = name.rpartition("/")
     if len(os.fsencode(f"{last}.{host}")) > _MOST_NAME_BYTES:
         digest = hashlib.sha256(os.fsencode(last)).hexdigest()[:8]

@@ -113,8 +113,8 @@ class _Part(ABC):
 
     @abstractmethod
     def unread_paths(self, place: Path, came: Unpacked) -> list[str]:
-        """Return the paths on the host of files that did not arrive. `place` is the staging folder with those that did;
-        `came` is the result of unpacking."""
+        """Return the paths, on the host, of files that did not arrive. `place` is the staging folder with the files
+        that arrived; `came` is the result of unpacking."""
 
     def unpack(self, place: Path, command: Command) -> Unpacked:
         chunks = self.source.link.stream(command, self.listed())
@@ -135,8 +135,8 @@ class _Part(ABC):
                 self.found.unread.append(f"{self.rename(path)}: {problem}")
 
     def _read_path(self, path: str, place: Path) -> str | None:
-        """Read the file or folder `path` through the engine, and unpack it below `place`. Return the reason as text if
-        that is not possible, else None."""
+        """Read the file or folder `path` through the engine, and unpack it below `place`. Return None, or the reason as
+        text if the path cannot be read."""
         link, above = self.source.link, posixpath.dirname(self.rename(path))
         if self.source.container is None:
             return "permission denied"
@@ -153,7 +153,7 @@ class _Part(ABC):
 
 
 class _Outputs(_Part):
-    """The job's outputs and logs: its folders `out` and `logs`."""
+    """Reads the job's outputs and logs: the folders `out` and `logs` of the job."""
 
     @property
     def folder(self) -> str:
@@ -175,7 +175,7 @@ class _Outputs(_Part):
 
 
 class _Code(_Part):
-    """The files that the job left in the code folder."""
+    """Reads the files that the job left in the code folder."""
 
     def pack(self) -> Command:
         return host_folders.pack_listed(self.source.cluster_dir)
@@ -206,7 +206,8 @@ class _Code(_Part):
         the SSH user cannot read. A file that a running job removed after it was listed does not count as missing.
         `place` is the staging folder with the files that arrived, `came` the result of unpacking.
 
-        Raises the error in `came` if all files arrived, but not with all their content, and no folder is closed."""
+        Raises the error in `came` if all files arrived, but some without all their content, and the SSH user could
+        read all folders."""
         expected = [file.source for file in self.source.code if not file.is_closed]
         missing = [path for path in expected if not os.path.lexists(place / self.rename(path))]
         if not missing:
