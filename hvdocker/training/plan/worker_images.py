@@ -47,7 +47,8 @@ class RequirementsLayer:
 def requirements_layer(
     inventory: Inventory, state: ClusterState, hosts: Sequence[str], requirements: Requirements
 ) -> RequirementsLayer:
-    """Return the layer with `requirements` on top of the cluster's image, as the job's `hosts` have that image.
+    """Return the layer with `requirements` on top of the cluster's image. The content hash of that image is taken from
+    the job's `hosts`.
 
     Raises HvdockerError if none of these hosts has the cluster's image, and HostUnfit if they have different builds of
     it."""
@@ -71,8 +72,8 @@ def all_run_layer(layer: RequirementsLayer, state: ClusterState, hosts: Sequence
     """Return whether the workers of all these hosts run the same build of the layer's image, so that nothing has to be
     done.
 
-    This is known from their labels and image ids, without contacting a host. False may also mean that it is not
-    known."""
+    This is decided from labels and image ids of the observed workers, without contacting a host. False may also mean
+    that it is not known."""
     workers = state.workers()
     return {workers[name].requirements_key for name in hosts} == {layer.key} and have_one_image_id(state, hosts)
 
@@ -201,7 +202,7 @@ def _runs_cluster_image(state: ClusterState, name: str) -> bool:
 
 
 def worker_image(inventory: Inventory, state: ClusterState, name: str, plan: Plan) -> str:
-    """Return the name or id of the image that the worker of host `name` will run when `plan` is applied."""
+    """Return the name or id of the image that the worker of host `name` will run after `plan` was applied."""
     for step in plan.steps:
         if isinstance(step, CreateWorker) and step.host == name:
             return step.spec.image
