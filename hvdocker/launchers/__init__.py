@@ -24,6 +24,6 @@ DEFAULT = NAMES[0]
 
 
 def named(name: str) -> Launcher:
-    """Return the launcher with this name. For an empty or unknown name, which a label of another version may have,
-    return the default launcher."""
+    """Return the launcher with this name. Return the default launcher for an empty or unknown name, because the name
+    may come from a label that another version of hvdocker wrote."""
     return next((launcher for launcher in LAUNCHERS if launcher.name == name), LAUNCHERS[0])

@@ -1,8 +1,8 @@
 """Reads the network speeds between hosts from `.hvdocker/links.json`, which `doctor --deep` writes.
 
 The speeds are only a hint for placement. So a missing or damaged file is no error: it means that nothing was
-measured. The file has one speed for each pair of hosts (that of the slower direction), and the `host:` that
-each host had at the time of the measurement."""
+measured. The file has one speed for each pair of hosts (the speed of the slower direction), and the `host:` that
+each host had in the inventory at the time of the measurement."""
 
 from __future__ import annotations
 

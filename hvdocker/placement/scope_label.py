@@ -18,8 +18,8 @@ from hvdocker.placement.slots import SlotRequest
 
 
 def label_for_request(request: SlotRequest) -> str:
-    """Return the worker label of a request, such as `{"np":6}`. If the request has no number of slots (no `-np`, no
-    `-H`), the caller adds the number of placed slots with `with_slot_count`."""
+    """Return the value of the label `hvdocker.asked` for a request, such as `{"np":6}`. If the request has no number of
+    slots (no `-np`, no `-H`), the caller adds the number of placed slots with `with_slot_count`."""
     gpu = request.gpu and {key: value for key, value in vars(request.gpu).items() if value}
     return _to_json(
         {

@@ -32,6 +32,6 @@ def without_header(piece: bytes) -> bytes:
 
 
 def may_become_header(piece: bytes) -> bool:
-    """Return whether `piece`, the unfinished start of a line, may be a header or the start of one: it is short and
-    begins with `[`."""
+    """Return whether `piece`, the unfinished start of a line, may be a line header or become one: whether it is short
+    and begins with `[`."""
     return bool(_MAYBE_HEADER.match(piece))

@@ -1,5 +1,5 @@
-"""Renders a plan as a bash script that does the same by hand, with ssh, docker, tar and ssh-keygen. For the steps
-BuildImage and FetchJobs it calls hvdocker.
+"""Renders a plan as a bash script that does the same with ssh, docker, tar and ssh-keygen. Only for the steps
+BuildImage and FetchJobs the script calls hvdocker.
 
 The script contains no private keys. While it runs, it makes them, or copies them from the user's files or a worker."""
 
@@ -299,8 +299,9 @@ def _empty_secrets(writer: ScriptWriter, step: OverwriteSecrets, trust: Any) -> 
 
 
 def _fetch(writer: ScriptWriter, step: FetchJobs, trust: Any) -> Iterator[str]:
-    """Yield the lines that fetch the jobs. Only `hvdocker down` can fetch files that belong to no job. If there are
-    such files, the script fails here, before it removes anything. `writer` and `trust` are not used."""
+    """Yield the lines that fetch the jobs of the step, with `hvdocker fetch`. Only `hvdocker down` can fetch files that
+    belong to no job. If there are such files, the lines make the script fail, before it removes anything. `writer` and
+    `trust` are not used."""
     for job in step.jobs:
         yield shlex.join(("hvdocker", "fetch", job))
     if step.has_other_files:

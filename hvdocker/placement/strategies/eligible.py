@@ -1,6 +1,7 @@
 """Filters the offered slots by what a request allows: host, kind (GPU or not), model and memory. Pure.
 
-The strategies use only these eligible slots: other free slots count neither as free nor as left over on a host."""
+The strategies use only these eligible slots. They ignore all other free slots, also when they count the slots that
+are left over on a host."""
 
 from __future__ import annotations
 
