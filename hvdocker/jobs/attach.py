@@ -54,7 +54,8 @@ class AttachViewer:
 
 
 def attach(env: Env, located: Located, wanted: str | None, viewer: AttachViewer) -> AttachReport:
-    """Follow a job to its end and return how it ended. For a job that has already ended, return that at once.
+    """Follow a job to its end and return how it ended. A job that has already ended is not followed; only how it ended
+    is returned.
 
     `wanted` is a job id or the beginning of one. None means the newest running job, or the newest job if none runs.
     Raises HeadLost if the job ended because its head was lost. Raises another HvdockerError if there is no such job."""

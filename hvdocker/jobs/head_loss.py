@@ -38,7 +38,7 @@ GREETING_TIMEOUT_S = 5
 @dataclass(frozen=True)
 class JobHead:
     """The head of a job, with all that is needed to find out whether it is alive. `name` is the head's name in the
-    inventory. `address` and `port` are those of the sshd in its worker. `folders` has the path of the job's folder
+    inventory. The sshd in the head's worker listens at `address` and `port`. `folders` has the path of the job's folder
     by host."""
 
     job: str
@@ -49,9 +49,8 @@ class JobHead:
 
 
 def head_of(found: FoundJob) -> JobHead | None:
-    """Return what is needed to check the head of a job that another command started. It is read from the labels of the
-    head's worker. Return None if that worker is gone or lacks the labels. Use it only if the master was found
-    (`found.master` is not None)."""
+    """Return the JobHead of a job that another command started, from the labels of the head's worker. Return None if
+    that worker is gone or lacks the labels. Use it only if the master was found (`found.master` is not None)."""
     observed, worker = found.observed, found.observed.state.workers().get(found.head)
     address = worker.labels.get(names.LABEL_ADDRESS, "") if worker else ""
     port = worker.labels.get(names.LABEL_PORT, "") if worker else ""

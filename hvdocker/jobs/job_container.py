@@ -155,8 +155,8 @@ def read_job_end(link: HostLink, container: str, folder: str = "") -> JobEnd:
     """Return how the job ended, from the state of its master `container` and record.json.
 
     A container that still runs is given 60 s to end; after that HostUnreachable is raised. Raises JobStopped if the
-    container was removed. `folder` is the job's folder on this host, empty if unknown. The copy of the record in it is
-    read faster than the one in the container."""
+    container was removed. `folder` is the job's folder on this host, empty if unknown. If it is known, the copy of
+    record.json there is read first, because this is faster than reading the file in the container."""
     from hvdocker.engine import archive
     from hvdocker.engine.container_errors import container_gone_error, is_container_gone, translating_container_errors
 
@@ -176,9 +176,9 @@ def read_job_end(link: HostLink, container: str, folder: str = "") -> JobEnd:
 
 
 def _record_on_host(link: HostLink, folder: str, container: str, code: int) -> JobRecord | None:
-    """Return the copy of the record in the job's folder on the host. Return None if it cannot be read or is not the
-    final record of the master `container`, which ended with exit code `code`: a write to a full disk may have
-    failed."""
+    """Return the copy of record.json in the job's folder (`folder`) on the host. Return None if the copy cannot be
+    read, or if it is not the final record of the master `container`, which ended with exit code `code`. The copy may be
+    outdated because the disk was full."""
     result = link.run(host_folders.read_file(f"{folder}/logs/{RECORD_FILE}"))
     record = JobRecord.read(result.text) if result.code == 0 else None
     is_final = record is not None and record.code == code and container.endswith(f"-{record.job}")

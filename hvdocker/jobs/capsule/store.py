@@ -179,8 +179,8 @@ def find_capsule_on_hosts(
     """Return the capsule of the job `wanted` (an id or a prefix), with files from the observed hosts (`state`). `known`
     is the capsule that the controller has, None if it has none.
 
-    A `known` capsule is kept; otherwise capsule and patch come from the first host that has them. A record is added if
-    the job's end is not known yet. Raises UsageProblem if there is no capsule anywhere."""
+    If `known` is None, the capsule and its patch come from the first host that has them. If the end of the job is
+    not known yet, its record is added from the hosts. Raises UsageProblem if there is no capsule anywhere."""
     job = known.capsule.job if known else names.match_job(wanted, known_jobs(state))
     by_host = _files_by_host(session, state, job)
     found = known
@@ -211,9 +211,9 @@ def _files_by_host(session: Session, state: ClusterState, job: str) -> dict[str,
 
 
 def _read_job_files(link: HostLink, folder: str) -> dict[str, bytes]:
-    """Return the content of those JOB_FILES that exist in `folder`, the job's folder on a host, by name. A job of an
-    earlier version of hvdocker lacks some of them. Raises HvdockerError if the files are too large or arrive
-    damaged."""
+    """Return, by name, the content of those files in JOB_FILES that exist in `folder`, the job's folder on a host. A
+    job that an earlier version of hvdocker started lacks some of the files. Raises HvdockerError if the files are too
+    large or arrive damaged."""
     read = bytearray()
     for chunk in link.stream(host_folders.pack_tar(folder, JOB_FILES)):
         read += chunk

@@ -26,8 +26,8 @@ MAX_PAUSE_S = 8.0
 class Reconnect:
     """Reopens a broken link to `host`, the head of the job `job`. Call it with the error that broke the link.
     `patience_s` is how long opening is tried, in seconds. If the host stays unreachable, `diagnose` returns the error
-    for the user, or None if the cause cannot be determined. `open` opens a link to a host; tests replace it, `clock`
-    and `sleep`."""
+    for the user, or None if the cause cannot be determined. `open` opens a link to a host. Tests replace `open`,
+    `clock` and `sleep`."""
 
     env: Env
     located: Located

@@ -131,9 +131,9 @@ class LogReader:
         return True
 
     def _start_arguments(self) -> dict[str, object]:
-        """Return the arguments of the engine's `logs` that say where the stream begins. If nothing was read yet, `tail`
-        and `since` say it. Otherwise the stream begins with the oldest second in `_recent`, so that no piece is missed;
-        pieces that come twice are skipped later."""
+        """Return the arguments for the engine's `logs` that say where the stream begins. If nothing was read yet, they
+        are made from `tail` and `since`. Otherwise the stream begins with the oldest second in `_recent`, so that no
+        piece is missed; pieces that come twice are skipped later."""
         if not self._recent:
             begin = {} if self.since is None else {"since": self.since}
             return {"tail": "all" if self.tail is None else self.tail, **begin}

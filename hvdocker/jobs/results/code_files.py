@@ -47,8 +47,8 @@ class CodeFile:
 
 @dataclass(frozen=True)
 class HostCode:
-    """What jobs left in the code folder of one host: files by job id. The key NO_JOB has the files if the
-    host has had no job."""
+    """The files that jobs left in the code folder of one host, by job id. If the host has had no job, the files are
+    under the key NO_JOB."""
 
     files: Mapping[str, tuple[CodeFile, ...]] = field(default_factory=dict)
 
@@ -124,8 +124,8 @@ def _is_of_sync(look: bytes, row: list[object] | None) -> bool:
 
 
 def _replaced(listing: bytes) -> Iterator[CodeFile]:
-    """Yield the files of jobs that later syncs moved away, newest first. Each sync moves them to a folder of its own in
-    REPLACED_FOLDER; `listing` lists the files in these folders."""
+    """Yield the files that jobs had written and that later syncs moved away, newest first. Each sync moves them to a
+    folder of its own in REPLACED_FOLDER; `listing` lists the files in these folders."""
     found = parse_listing(listing).items()
     for path, look in sorted(found, key=lambda item: item[1].rpartition(b"/")[2], reverse=True):
         _, _, name = path.partition("/")
@@ -146,8 +146,8 @@ def _with_own_names(files: list[CodeFile]) -> Iterator[CodeFile]:
 
 
 def _periods(listing: Mapping[str, bytes], running: Collection[str]) -> list[_Period]:
-    """Return when each job ran, ordered by start. `listing` has the files of all job folders: a text
-    `MODE/SIZE/MODIFIED/CHANGED` by path, which begins with the job id. `running` are the ids of the jobs that run now.
+    """Return when each job ran, ordered by start. `listing` has the files of all job folders by path; a path begins
+    with the job id. The values are texts `MODE/SIZE/MODIFIED/CHANGED`. `running` are the ids of the jobs that run now.
 
     A job's period goes from the time of its oldest file to that of its newest. The newest is written at the end, when
     rank wrappers record how their ranks ended."""

@@ -26,10 +26,10 @@ OUTPUT_FOLDERS = ("out", "logs")
 class JobSource:
     """Where one host has files of a job.
 
-    `folder` is the job's folder there, None if only `code` is to be read. `code` are the files that the job left in the
-    code folder; `cluster_dir` is the cluster's folder, from which their paths start. `container` is the name of a
-    container that has these folders mounted: through it the engine reads files that the SSH user may not read. None if
-    there is no such container."""
+    `folder` is the job's folder there, None if only `code` is to be read. `code` are the files that the job left in
+    the code folder; their paths are relative to `cluster_dir`, the cluster's folder. `container` is the name of a
+    container that has these folders mounted: through it the engine reads files that the SSH user may not read. None
+    if there is no such container."""
 
     link: HostLink
     folder: str | None

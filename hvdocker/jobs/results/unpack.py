@@ -140,9 +140,9 @@ def _extract_member(tar: tarfile.TarFile, member: tarfile.TarInfo, place: Path) 
 
 
 def _rebased_link(path: PurePosixPath, target: str, job: str) -> str:
-    """Return a symlink target that works on the controller. An absolute path into the container's output folder (of the
-    job `job`) or code folder becomes relative to the folder of the symlink, whose path in the archive is `path`; any
-    other target is returned unchanged."""
+    """Return a symlink target that works on the controller. `target` is the target in the container, `path` the path of
+    the symlink in the archive. An absolute target in the output folder of the job, or in the code folder, becomes
+    relative to the folder of the symlink. Any other target is returned unchanged."""
     outputs = ("/out", f"{names.CONTAINER_FOLDER}/out", f"{names.JOBS_MOUNT}/{job}/out")
     for top, folder in (*((top, "out") for top in outputs), (names.CODE_MOUNT, "code")):
         if target == top or target.startswith(f"{top}/"):

@@ -53,8 +53,8 @@ def steps_after_kill(inventory: Inventory, placed: Mapping[str, HostPlan], job: 
 def steps_after_stop(head: str, master: ContainerSeen, workers: Iterable[ContainerSeen]) -> list[Step]:
     """Return the steps that remove the secrets of a job whose master was stopped. Empty if the job has no secrets.
 
-    For commands that did not start the job. Labels of the `master` and of the `workers` say which secrets the job has
-    and which hosts had ranks. `head` is the host of the master."""
+    Commands that did not start the job use this function. Labels of the `master` and of the `workers` say which
+    secrets the job has and which hosts had ranks. `head` is the host of the master."""
     if not master.secrets:
         return []
     others = [host for host in master.placement.hosts if host != head]
@@ -110,7 +110,7 @@ def _others(master: ContainerSeen) -> set[str]:
 
 
 def _workers(master: ContainerSeen, seen: ContainersByHost) -> Iterator[tuple[str, ContainerSeen]]:
-    """Yield the workers of the master's cluster, with the host on which each was observed."""
+    """Yield a pair (host, worker) for each observed worker of the master's cluster."""
     for host, containers in seen.items():
         for one in containers:
             if one.role == names.ROLE_WORKER and one.cluster == master.cluster:
