@@ -123,8 +123,9 @@ def explain_requested_scope(
 def _offers_for_request(inventory: Inventory, state: ClusterState, request: SlotRequest) -> list[Offer]:
     """Return the slots that the hosts offer to the cluster, for this request.
 
-    A request without a number of slots (no `-np`, no `-H`) means all free slots. Held slots are then removed
-    from the offers, because placement would count them as requested but missing."""
+    A request without a number of slots (no `-np`, no `-H`) means all free slots. In this case held slots are removed
+    from the offers. Otherwise placement would treat them as requested slots that are not free, and refuse the
+    request."""
     offers = offers_to_cluster(inventory, state)
     if request.np is None and not request.exact:
         return [replace(offer, held_slots=(), has_gpus=offer.offers_gpus) for offer in offers]

@@ -1,9 +1,8 @@
 """Writes and reads the worker label `hvdocker.asked`: the request that the cluster was created for (`up -np 6`).
 
-The label is compact JSON without empty values. Equal requests (with `-H`: in the same order) have equal labels, so `up`
-recognizes a cluster that was created for the same request. The label also has the number of slots, so a lost worker is
-noticed.
-Pure."""
+The label is compact JSON without empty values. Equal requests (with `-H`: in the same order) have equal labels, so
+`up` recognizes a cluster that was created for the same request. The label also has the number of slots, so a lost
+worker is noticed. This module is pure."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ def line_header(rank: int, is_error: bool = False) -> bytes:
 
 
 def with_host(piece: bytes, host: str) -> bytes:
-    """Return `piece`, the start of a line with a header, with the host in the header."""
+    """Return `piece`, the start of a line with a header, with `host` added to the header, as in `[1@c]<stdout>:`."""
     before, _, after = piece.partition(b"]")
     return b"%s@%s]%s" % (before, host.encode(), after)
 

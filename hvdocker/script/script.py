@@ -98,8 +98,8 @@ def script_of(plan: Plan, inventory: Inventory, template: str, sudo_hosts: froze
 
 
 def _reached(plan: Plan) -> list[str]:
-    """Return every host that the script connects to: hosts with steps, hosts that images are copied from, and
-    heads of jobs that a host joins."""
+    """Return every host that the script connects to: hosts with steps, hosts from which images are copied, and the
+    heads of running jobs that other hosts join."""
     hosts = [step.host for step in plan.steps]
     hosts += [step.source for step in plan.steps if isinstance(step, ShipImage)]
     hosts += [step.head for step in plan.steps if isinstance(step, steps.JoinJob)]

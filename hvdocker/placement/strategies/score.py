@@ -91,8 +91,8 @@ class PlacementScorer:
     def merits(self, score: Score) -> Mapping[str, str]:
         """Return the value of each criterion as text, by the name of the criterion, for `--explain`.
 
-        `order` and `devices` are left out, and criteria that have no value, for example `links` (network speed) if no
-        speed was measured."""
+        The criteria `order` and `devices` are left out. So are criteria without a value, for example `links`
+        (network speed) if no speed was measured."""
         return {name: value.shown for name, value in score.values.items() if value.is_shown}
 
     def _hosts(self, placement: Placement) -> CriterionValue:

@@ -130,7 +130,7 @@ def _shipper(
     image. `hosts` are those of the job, the head first. `seen` has the layer's image by host, with the key CONTROLLER
     for the controller; machines that lack the image are not in it.
 
-    A host whose worker runs the image is preferred, so that this worker need not be replaced."""
+    A host whose worker runs the image is preferred, because this worker then need not be replaced."""
     workers = state.workers()
     running = [name for name in hosts if name in seen and workers[name].requirements_key == layer.key]
     return next(iter([*running, *(name for name in (CONTROLLER, *seen) if name in seen)]), None)
@@ -146,8 +146,8 @@ def _builder(
     """Return where the layer's image is built: CONTROLLER if the controller can build it, else a host of the job.
     `hosts` are the hosts of the job, the head first; `placed` has the host plans by host.
 
-    The controller can if it has the base image, unless its CPU architecture is known to differ from the head's.
-    Otherwise the first host that has the base image builds."""
+    The controller can build the image if it has the base image, unless its CPU architecture is known to differ from
+    the head's. If the controller cannot, the first host that has the base image builds it."""
     own, engine = state.controller_image, state.controller_engine
     arch = docker_arch(placed[hosts[0]].seen.engine.architecture)
     # None means that the controller's engine was not observed, which may be so even if it has the image.
@@ -176,9 +176,9 @@ def plan_without_requirements(
     new workers.
 
     `contents` has, by host, a text that identifies the image which the worker runs. If all are equal, the plan is
-    empty, even if that image has the requirements of an earlier job. Otherwise every worker
-    that has the requirements of an earlier job is replaced by a worker with the cluster's image. Raises HostUnfit if
-    hosts run different builds of the cluster's image, or if a host whose worker is to be replaced lacks it."""
+    empty, even if that image has the requirements of an earlier job. Otherwise every worker with the requirements of
+    an earlier job is replaced by a worker with the cluster's image. Raises HostUnfit if hosts run different builds
+    of the cluster's image, or if a host whose worker is to be replaced lacks it."""
     if len(set(contents.values())) == 1:
         return plan_of("train", inventory.cluster)
     workers = state.workers()
