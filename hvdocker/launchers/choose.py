@@ -29,8 +29,8 @@ class LauncherChoice:
 
 
 def choose_launcher(flag: str | None, inventory: str | None, label: str) -> LauncherChoice:
-    """Return the launcher that `--launcher` (`flag`) names, else the inventory's, else that of the image's `label`,
-    else the default. Raise UsageProblem if the name is unknown."""
+    """Return the launcher that `--launcher` (`flag`) names, or else the inventory, or else the `label` of the image.
+    Return the default launcher if none of them names one. Raise UsageProblem if the name is unknown."""
     if found := known_launcher(flag, inventory):
         return found
     if not label:

@@ -43,7 +43,7 @@ class Launcher:
     `name` is the value of `--launcher` and of the label `hvdocker.launcher`. `frameworks` are the packages that the
     launcher needs in the image. `image` is the short name of an image of ours that has them, empty if there is none:
     then the job's requirements have to name them. `default_for` is a framework: this launcher is the default for an
-    image with that framework. If several launchers are, the first of them in LAUNCHERS is the default.
+    image with that framework. If this is so for several launchers, the first of them in LAUNCHERS is the default.
 
     `packages` must have the same version on all hosts. `is_elastic` allows `--min-np`. `limits_start` allows
     `--start-timeout`. `is_pool` means that ranks are independent, and wait for free slots if there are more ranks than

@@ -39,8 +39,8 @@ class HostPlan:
 
     @property
     def groups(self) -> tuple[int, ...]:
-        """The supplementary groups of the containers' user: those of the SSH user if the containers run as that user
-        and not as root, else none."""
+        """The supplementary groups of the containers' user. If the containers run as the SSH user and not as root,
+        these are the groups of the SSH user, else there are none."""
         return self.seen.groups if self.uid == self.seen.uid and self.uid != 0 else ()
 
     @property

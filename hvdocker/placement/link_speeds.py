@@ -20,8 +20,8 @@ LinkSpeeds = Mapping[frozenset[str], float]
 
 
 def read_link_speeds(located: Located) -> LinkSpeeds:
-    """Return the speed in bits per second of each measured pair of hosts (the set of their two names). Return an empty
-    mapping if there is no usable `.hvdocker/links.json`.
+    """Return the speed of each measured pair of hosts in bits per second. A key is the set of the two host names.
+    Return an empty mapping if there is no usable `.hvdocker/links.json`.
 
     `located` has the inventory and the folder `.hvdocker`. Pairs with a host whose `host:` has changed since the
     measurement are left out."""

@@ -35,7 +35,7 @@ def _no_guard() -> None:
 
 @dataclass
 class Context:
-    """What the steps of one hvdocker command, such as `up`, share.
+    """The data that all steps of one hvdocker command, such as `up`, share.
 
     `links` has the open connection to each host. `listener` gets the progress. `template` is the text of
     templates/ssh_config.j2, from which the workers' SSH configuration is made. `undo` records how to undo what was

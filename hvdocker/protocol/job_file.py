@@ -90,7 +90,7 @@ class Job:
 
     @property
     def address(self) -> str:
-        """The training address of this host."""
+        """The training address of the host that this job.json is for."""
         return next(job_host.address for job_host in self.hosts if job_host.name == self.host)
 
     @property
@@ -99,7 +99,7 @@ class Job:
 
     @property
     def other_hosts(self) -> tuple[str, ...]:
-        """The names of all hosts but this one."""
+        """The names of all hosts of the job, except the host that this job.json is for."""
         return tuple(job_host.name for job_host in self.hosts if job_host.name != self.host)
 
     def text(self) -> str:

@@ -46,9 +46,10 @@ class LineFilter:
 
 
 def parse_line(raw: str, host_of_rank: Sequence[str]) -> Line:
-    """Split a raw line, such as `[1]<stderr>:text`, into its prefix (rank, host, stream) and its text. A line without
-    such a prefix is one of the launcher itself. `host_of_rank` has the host of each rank by the placement; a host in
-    the prefix (`[1@c]`) takes precedence. A rank's line that ends in a carriage return is a state of a progress bar."""
+    """Split a raw line, such as `[1]<stderr>:text`, into its prefix (rank, host, stream) and its text. A line
+    without such a prefix was written by the launcher itself. `host_of_rank` has the host of each rank by the
+    placement; a host in the prefix (`[1@c]`) takes precedence. A rank's line that ends in a carriage return is a
+    state of a progress bar."""
     found = _PREFIX.match(raw)
     if not found:
         return Line(raw)
@@ -77,8 +78,9 @@ def settle_states(lines: Iterable[Line], is_open: bool = False) -> Iterator[Line
 
 
 def without_states(lines: Iterable[Line], is_open: bool = False) -> Iterator[Line]:
-    """Yield the lines, but of the states of progress bars only the final ones (see `settle_states`), as plain lines.
-    With `is_open` the output goes on after these lines, so the last states are not final yet and are left out."""
+    """Yield the lines without the states of progress bars. Only the final state of a progress bar (see `settle_states`)
+    is yielded, as a plain line. With `is_open` more output will follow later, so a state without a next line is not
+    final yet and is left out."""
     return (line for line in settle_states(lines, is_open) if not line.is_state)
 
 

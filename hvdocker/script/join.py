@@ -1,4 +1,4 @@
-"""Renders the steps by which a host joins a running job as lines of a script. Pure.
+"""Renders, as lines of a script, the steps by which a host joins a running job. Pure.
 
 The parameter `trust` (how containers log in to each other, None if the plan makes no keys) is not used here; it is
 there because all render functions of script.py have the same signature."""

@@ -1,5 +1,5 @@
-"""Renders a plan as a bash script that does the same with ssh, docker, tar and ssh-keygen. Only for the steps
-BuildImage and FetchJobs the script calls hvdocker.
+"""Renders a plan as a bash script that does the same with ssh, docker, tar and ssh-keygen. The script calls hvdocker
+only for the steps BuildImage and FetchJobs.
 
 The script contains no private keys. While it runs, it makes them, or copies them from the user's files or a worker."""
 

@@ -62,8 +62,8 @@ def choose_slots(
 
 
 def host_plans_for(inventory: Inventory, state: ClusterState, relaunch: Relaunch | None) -> Mapping[str, HostPlan]:
-    """Return the host plans of the cluster, by host. If `relaunch` is given (the job lost its head), return only those
-    of hosts on which the job can be placed again."""
+    """Return the host plans of the cluster, by host. If `relaunch` is given (the job lost its head), return only the
+    plans of hosts on which the job can be placed again."""
     placed = host_plans(inventory, state)
     return usable_host_plans(placed, state, relaunch.job) if relaunch else placed
 
@@ -81,8 +81,8 @@ def as_pool(wanted: SlotRequest, launcher: Launcher) -> SlotRequest:
 
 
 def note_waiting_ranks(env: Env, ranks: int, slots: int) -> None:
-    """Send a note if a job has more ranks than slots, so that some ranks wait for a free slot. Only a job whose
-    launcher is a pool can have that."""
+    """Send a note if a job has more ranks than slots, so that some ranks wait for a free slot. This can happen only if
+    the launcher of the job is a pool."""
     if ranks > slots:
         env.listener(Event("note", f"{ranks} ranks share {pluralize(slots, 'slot')}: the others wait for a free one"))
 

@@ -69,8 +69,8 @@ def _imports(file: Path, path: PurePosixPath) -> Iterator[str]:
 
 
 def _in_statements(body: list[ast.stmt], path: PurePosixPath) -> Iterator[str]:
-    """Yield the modules that statements import when they run. `path` is the file, for relative imports. The bodies of
-    functions other than `main` are left out: they may never run."""
+    """Yield the modules that the statements `body` import when they run. `path` is the path of the file, which is
+    needed for relative imports. The bodies of functions other than `main` are left out, because they may never run."""
     for node in body:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)

@@ -127,8 +127,8 @@ def _shipper(
     state: ClusterState, hosts: Sequence[str], layer: RequirementsLayer, seen: Mapping[str, ImageSeen]
 ) -> str | None:
     """Return the host (or CONTROLLER) that ships the layer's image to the others. Return None if no machine has the
-    image. `hosts` are those of the job, the head first. `seen` has the layer's image by host, with the key CONTROLLER
-    for the controller; machines that lack the image are not in it.
+    image. `hosts` are the hosts of the job, the head first. `seen` has the layer's image by host, with the key
+    CONTROLLER for the controller; machines that lack the image are not in it.
 
     A host whose worker runs the image is preferred, because this worker then need not be replaced."""
     workers = state.workers()
