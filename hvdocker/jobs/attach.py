@@ -94,7 +94,7 @@ def _follow_to_end(
     remove_leftover_secrets(env, located, found)
     first = end.record.first_failure if end.record else None
     if first and first.rank not in last:
-        # It printed nothing while the job was followed, but maybe before.
+        # The rank printed nothing while the job was followed, but may have printed lines before.
         last |= _last_lines_of_failed_rank(found, end)
     return AttachReport(found.job, found.placement, end, last, found.ranks)
 

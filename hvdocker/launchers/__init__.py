@@ -19,7 +19,7 @@ from hvdocker.launchers.torchrun import Torchrun
 
 LAUNCHERS: tuple[Launcher, ...] = (Horovod(), Torch(), Torchrun(), Tensorflow(), Jax(), Mpi(), Each())
 NAMES = tuple(launcher.name for launcher in LAUNCHERS)
-# The launcher of images and of jobs that name none: those of versions that had only this one.
+# The launcher of images and jobs that name none. Versions of hvdocker that had only this launcher made them.
 DEFAULT = NAMES[0]
 
 

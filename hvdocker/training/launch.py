@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from hvdocker.locks.held_ticket import HeldTicket
     from hvdocker.plan.apply import Context
 
-# How often a sync is begun whose files change while they are sent.
+# How often a sync is tried if files change while they are sent.
 SYNC_TRIES = 3
 
 Decided = TypeVar("Decided")

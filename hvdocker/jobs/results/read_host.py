@@ -169,7 +169,7 @@ class _Outputs(_Part):
         command = host_folders.list_unreadable(self.folder, OUTPUT_FOLDERS)
         paths = _split_paths(self.source.link.run(command, timeout_s=None).out)
         if not paths and came.error:
-            # Something else went wrong.
+            # The SSH user can read all files, so the error has another cause.
             raise came.error
         return paths
 
@@ -181,7 +181,7 @@ class _Code(_Part):
         return host_folders.pack_listed(self.source.cluster_dir)
 
     def unpack(self, place: Path, command: Command) -> Unpacked:
-        # Not every tar makes an archive without a file.
+        # Some versions of tar refuse to make an archive without a file.
         return super().unpack(place, command) if self.listed() else Unpacked([])
 
     def listed(self) -> list[bytes]:

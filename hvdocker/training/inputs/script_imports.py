@@ -61,7 +61,7 @@ def _imports(file: Path, path: PurePosixPath) -> Iterator[str]:
     try:
         if file.stat().st_size > MOST_BYTES:
             return
-        # Whole, because a long chain of `elif` is nested as deeply as it is long.
+        # A list, so that a RecursionError is raised here: a long chain of `elif` is nested as deeply as it is long.
         found = [*_in_statements(ast.parse(file.read_bytes()).body, path)]
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         return
