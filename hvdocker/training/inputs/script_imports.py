@@ -21,7 +21,7 @@ def frameworks_imported(root: Path, start: str, sent: Collection[str], searched:
     """Return, by framework, the file that imports it. `start` is the path of the script relative to `root`, the folder
     that is synced; `sent` are the relative paths of the synced files. `searched` are the frameworks to look for.
 
-    An import that finds a synced file, such as the user's own `torch.py`, does not count as a framework. At most
+    An import that finds a synced file, such as a module `torch` of the user, does not count as a framework. At most
     MOST_FILES files are read. A file that is too large or is not valid Python is skipped."""
     found: dict[str, str] = {}
     queue, known = deque([start]), {start}
