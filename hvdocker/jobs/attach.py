@@ -32,8 +32,8 @@ FAILED_RANK_LINES = 10
 @dataclass(frozen=True)
 class AttachReport:
     """How a job ended, as `attach` reports it. `placement` has the hosts and slots of the job. `last_lines` has the
-    last lines of output by rank: at least those of the rank that failed first, if a rank failed and its output was
-    found."""
+    last lines of output by rank. If a rank failed, it has at least the lines of the rank that failed first, as far as
+    they were found."""
 
     job: str
     placement: Placement
@@ -45,16 +45,17 @@ class AttachReport:
 
 @dataclass
 class AttachViewer:
-    """Callbacks for a job that still runs. `found` gets the job id and placement before the first line; `line`
-    gets the last of the lines that the job has printed so far, and then every new line. Neither is called for a job
-    that has already ended."""
+    """Callbacks for a job that still runs. `found` is called first, with the job's id and placement. `line` is called
+    for the last lines that the job has already printed, and then for every new line. Neither is called for a job that
+    has already ended."""
 
     found: Callable[[str, Placement], None] = lambda job, placement: None
     line: job_container.OnLine = lambda line: None
 
 
 def attach(env: Env, located: Located, wanted: str | None, viewer: AttachViewer) -> AttachReport:
-    """Follow a job to its end and return how it ended. For a job that has already ended, return that at once.
+    """Follow a job to its end and return how it ended. A job that has already ended is not followed; only how it ended
+    is returned.
 
     `wanted` is a job id or the beginning of one. None means the newest running job, or the newest job if none runs.
     Raises HeadLost if the job ended because its head was lost. Raises another HvdockerError if there is no such job."""
@@ -93,7 +94,7 @@ def _follow_to_end(
     remove_leftover_secrets(env, located, found)
     first = end.record.first_failure if end.record else None
     if first and first.rank not in last:
-        # It printed nothing while the job was followed, but maybe before.
+        # The rank printed nothing while the job was followed, but may have printed lines before.
         last |= _last_lines_of_failed_rank(found, end)
     return AttachReport(found.job, found.placement, end, last, found.ranks)
 
@@ -104,8 +105,8 @@ def _end(found: FoundJob) -> JobEnd:
 
 
 def _raise_if_head_was_down(end: JobEnd, head: str) -> JobEnd:
-    """Return `end`, or raise HeadLost if the job ended because its head (the host `head`) went down: then the job
-    itself did not fail."""
+    """Raise HeadLost if the job ended because its head (the host `head`) went down; the job itself did not fail then.
+    Otherwise return `end` unchanged."""
     if end.head_went_down:
         raise head_was_down(head)
     return end

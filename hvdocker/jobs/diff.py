@@ -29,10 +29,10 @@ def diff(env: Env, located: Located, first: str, second: str) -> Difference:
 
 def as_json(found: Difference, with_text: bool = False) -> Mapping[str, object]:
     """Return the difference as the JSON object that `diff --json` prints. Its keys `jobs` (ids), `started` (Unix times)
-    and `outcomes` (how the jobs ended) have one item for each of the two jobs. `same` is whether nothing differs,
-    apart from the outcomes; `differences` has the values that differ, and `files` the files whose uncommitted changes
-    differ. `with_text` adds the text of the patch of every changed file; without it only the counts of changed lines
-    are there."""
+    and `outcomes` (how the jobs ended) have one item for each of the two jobs. `same` is whether nothing differs, apart
+    from the outcomes; `differences` has the values that differ, and `files` the files whose uncommitted changes differ.
+    `with_text` adds the text of the patch of every changed file; without it, a changed file has only the numbers of
+    changed lines."""
     ran = (found.first, found.second)
     return {
         "jobs": [one.capsule.job for one in ran],

@@ -42,8 +42,8 @@ class FetchReport:
     missing: tuple[HvdockerError, ...] = ()
 
     def complain(self) -> None:
-        """Raise an HvdockerError that names what could not be read: hosts (`missing`) and single files. Return if all
-        was read. In both cases everything else has been fetched."""
+        """Raise an HvdockerError that names what could not be read: hosts (`missing`) and single files. Do nothing if
+        everything was read. All that could be read has already been fetched."""
         unread = self.fetched.incomplete_error
         errors = (*self.missing, *((unread,) if unread else ()))
         raise_all("some hosts of the job could not be asked for its files", errors)
@@ -79,7 +79,8 @@ def fetch(env: Env, located: Located, wanted: str | None, target: Path | None) -
 
 
 def has_ended(found: FoundJob, missing: Sequence[HvdockerError]) -> bool:
-    """Return whether a job has certainly ended. The caller has seen that it runs on no host that could be read.
+    """Return whether a job has certainly ended. The caller has already seen that the job runs on none of the hosts that
+    could be read.
 
     `missing` are the errors of hosts that could not be read. The job may have been restarted on one of them. So if
     there are any, the job has certainly ended only if its supervisor exited by itself and was not killed."""
@@ -162,8 +163,9 @@ def _noting_unwritable_state(fetched: FetchedFiles) -> Iterator[None]:
 def fetch_code_without_job(
     session: Session, state: ClusterState, cluster: str, folder: Path, code: Mapping[str, HostCode]
 ) -> FetchedFiles:
-    """Fetch into `folder` the files in the code folders (`code`, by host) of hosts that have had no job. For example,
-    `hvdocker exec` wrote them. `cluster` is the name of the cluster, used in place of a job id."""
+    """Fetch files that belong to no job from the code folders of hosts (`code`, by host) into `folder`. For example,
+    `hvdocker exec` wrote them on hosts that have had no job. `cluster` is the name of the cluster, used in place of a
+    job id."""
     from hvdocker.jobs.results.code_files import NO_JOB
     from hvdocker.jobs.results.fetch_files import fetch_job
     from hvdocker.transport.errors import translating_errors

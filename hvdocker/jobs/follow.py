@@ -35,9 +35,9 @@ LAST_LINES_PER_RANK = 10
 class JobFollower:
     """Follows a job that `train` started.
 
-    `folders` has the path of the job's folder by host. `workers` has the worker container by host, without the
-    head, whose ranks run in the master. `on_line` gets every line of output. `stopping` is called when Ctrl-C
-    begins to stop the job. `clean_up` gets the end of the job, and removes secrets that a killed supervisor left.
+    `folders` has the path of the job's folder by host. `workers` has the worker container by host, without the head,
+    whose ranks run in the master. `on_line` gets every line of output. `stopping` is called when Ctrl-C begins to
+    stop the job. `clean_up` is called with the end of the job, and removes secrets that a killed supervisor left.
     `last_lines` collects the last lines of output by rank."""
 
     env: Env
@@ -138,8 +138,8 @@ class JobFollower:
 
     def _save_log(self, link: HostLink, record: JobRecord | None = None) -> None:
         """Save the job's output on the controller. `record` is the job's record if it was read already. If the output
-        cannot be read or written, send only a note, because this does not change how the job ended. An HvdockerError
-        with an exit code other than the general one, such as HostUnreachable, is raised."""
+        cannot be read or written, send only a note, because this does not change how the job ended. Only errors with an
+        exit code of their own, such as HostUnreachable, are raised."""
         try:
             saved = save_log(self.located, self.job.job, link, self._container, record)
         except (OSError, HvdockerError) as error:

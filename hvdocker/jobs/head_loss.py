@@ -1,6 +1,7 @@
-"""Decide whether the head of a job is gone when the controller cannot reach it. The other hosts check whether
-the head's sshd answers them, and supply the last lines of the job's ranks. Also cleans up after a job that
-lost its head. With `--restarts`, training/relaunch.py launches the job again."""
+"""Decide whether the head of a job is gone when the controller cannot reach it: the other hosts check whether the
+head's sshd answers them. The error for a lost head shows the last lines of the ranks, from their logs on the other
+hosts. Also fetches files and removes secrets after a job lost its head. With `--restarts`, training/relaunch.py
+launches the job again."""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ GREETING_TIMEOUT_S = 5
 @dataclass(frozen=True)
 class JobHead:
     """The head of a job, with all that is needed to find out whether it is alive. `name` is the head's name in the
-    inventory. `address` and `port` are those of the sshd in its worker. `folders` has the path of the job's folder
+    inventory. The sshd in the head's worker listens at `address` and `port`. `folders` has the path of the job's folder
     by host."""
 
     job: str
@@ -48,9 +49,8 @@ class JobHead:
 
 
 def head_of(found: FoundJob) -> JobHead | None:
-    """Return what is needed to check the head of a job that another command started. It is read from the labels of the
-    head's worker. Return None if that worker is gone or lacks the labels. Use it only if the master was found
-    (`found.master` is not None)."""
+    """Return the JobHead of a job that another command started, from the labels of the head's worker. Return None if
+    that worker is gone or lacks the labels. Use it only if the master was found (`found.master` is not None)."""
     observed, worker = found.observed, found.observed.state.workers().get(found.head)
     address = worker.labels.get(names.LABEL_ADDRESS, "") if worker else ""
     port = worker.labels.get(names.LABEL_PORT, "") if worker else ""
@@ -86,8 +86,9 @@ def diagnose_from_hosts(located: Located, head: JobHead, links: Mapping[str, Hos
     """Return the error that explains why the controller cannot reach the head, from what the other hosts see. `links`
     has the links to these hosts.
 
-    Return HostUnreachable if another host reaches the head, so that the job goes on. Return HeadLost if hosts could
-    check and none of them reaches the head. Return None if no host could check."""
+    Return HostUnreachable if another host reaches the head, so that the job goes on. Return HeadLost, with the last
+    lines of ranks on these hosts, if hosts could check and none of them reaches the head. Return None if no host
+    could check."""
     name = head.name
     heard = _which_reach_head(head, links, names.worker_name(located.inventory.cluster))
     witnesses = [host for host, does_hear in heard.items() if does_hear]
@@ -110,8 +111,8 @@ def diagnose_from_hosts(located: Located, head: JobHead, links: Mapping[str, Hos
 
 
 def head_was_down(head: str, restart: int = 0) -> HeadLost:
-    """Return the error for a job whose head went down during the job and is reachable again. `head` is the name of that
-    host. `restart` is how often the job had been restarted before."""
+    """Return the error for a job that ended because its head went down, although the head is reachable again now.
+    `head` is the name of that host. `restart` is how often the job had been restarted before."""
     return HeadLost(
         f"the head {head} went down while the job ran: the job ended with it",
         restart=restart,
@@ -137,8 +138,8 @@ def clean_up_lost_job(env: Env, located: Located, job: str, has_secrets: bool) -
     """Fetch what the reachable hosts have of a job that ended with its head, into .hvdocker/jobs/<job>. If that fails
     with an HvdockerError, send only a note.
 
-    With `has_secrets` also remove the job's secrets, which rank wrappers kept for a restart. Pass it only if the job is
-    not restarted."""
+    With `has_secrets` also remove the job's secrets, which rank wrappers kept for a restart. Set it only if the job
+    is not restarted."""
     from hvdocker.observe.hosts import partial_state
 
     try:

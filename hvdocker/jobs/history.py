@@ -40,8 +40,8 @@ class PastJob:
     """A job as its files describe it. `script` names the script, module or command that it ran. `state` is a word such
     as `succeeded`, or `unknown` if no file says how the job ended. `started` is a Unix time; `seconds` is the run time.
     `elastic` has the limits for the number of ranks of an elastic job; None for any other job. `launcher` is the name
-    of its launcher. `np` is the number of ranks if the launcher is a pool, else None. `record` is the parsed
-    record.json. A field is empty or None if no file has it."""
+    of its launcher. `np` is the number of ranks if the launcher is a pool (ranks that are independent and may wait for
+    a free slot), else None. `record` is the parsed record.json. A field is empty or None if no file has it."""
 
     job: str
     cluster: str = ""
@@ -96,8 +96,8 @@ def script_stem(job: str) -> str:
 
 def script_in_command(command: object) -> str:
     """Return what a rank's command runs: the script or module of a Python command, else the first word. `command` is
-    the list of words in a job.json, which may be damaged: items that are no texts are ignored. Return an empty text if
-    no word is left, or if `command` is not a list."""
+    the value in a job.json, normally a list of words. Because the file may be damaged, items that are not strings are
+    ignored. Return an empty string if no word is left, or if `command` is not a list."""
     words = [word for word in command if isinstance(word, str)] if isinstance(command, list) else []
     if not words or PurePosixPath(words[0]).name not in _PYTHON_NAMES:
         return words[0] if words else ""
@@ -126,7 +126,8 @@ def _placement(labels: _Object, spec: _Object, capsule: _Object) -> Placement:
 
 
 def _launcher(labels: _Object, spec: _Object, capsule: _Object) -> str:
-    """Return the name of the launcher. It is empty for a job of a version that had only the default launcher."""
+    """Return the name of a job's launcher, from its job.json (`spec`), its capsule.json or the labels of its master. It
+    is empty for a job that an early version of hvdocker started, which had only the default launcher."""
     told = _object_in(spec, "launcher").get("name")
     return _text(told, capsule.get("launcher_name"), labels.get(names.LABEL_LAUNCHER))
 

@@ -31,10 +31,11 @@ LOOK_BACK_LINES = 2000
 
 
 def newest_masters(state: ClusterState) -> dict[str, ContainerSeen]:
-    """Return one master for every job, by job id, newest first. `state` may have two masters for a job; then the
-    running one is returned, or else the newest.
+    """Return one master for every job, by job id, newest first. If `state` has two masters of a job, return the running
+    one, or the newest if none runs.
 
-    This happens if a job lost its head, was restarted on other hosts under the same id, and the first head is back."""
+    A job has two masters if it lost its head, was restarted on other hosts under the same id, and the first head is
+    back."""
     found: dict[str, ContainerSeen] = {}
     for master in state.masters():
         kept = found.get(master.job)
@@ -45,8 +46,8 @@ def newest_masters(state: ClusterState) -> dict[str, ContainerSeen]:
 
 @dataclass
 class LineCount:
-    """Counts the lines of a log while it is read. Every state of a progress bar that ends with a newline counts as a
-    line."""
+    """Counts the lines of a log while the log is read. It counts newlines, so each state of a progress bar that is
+    followed by a newline counts too."""
 
     lines: int = 0
 
@@ -71,11 +72,11 @@ def read_lines(
     """Yield the lines of the job's output, which is the log of the master `container`. `placement` says on which host
     each rank is, so that each Line names its host.
 
-    With `follow` go on until the job ends. With `tail` begin with that many last lines; None means all. With `since`, a
-    Unix time of the host's clock, leave out older lines. Then leave out the first `skip` lines; every state of a
-    progress bar counts as one. Of a progress bar in the rest, yield only the final state. `count` counts the
-    lines that the engine sends. `launcher` is the name of the job's launcher: its `filter` removes lines that it wrote
-    itself and that say nothing new."""
+    With `follow` go on until the job ends. With `tail` begin with that many last lines; None means all. With
+    `since`, a Unix time of the host's clock, leave out older lines. Then leave out the first `skip` lines, where
+    every state of a progress bar counts as a line. Of each progress bar in the remaining lines, yield only the final
+    state. `count` counts the lines that the engine sends. `launcher` is the name of the job's launcher: its `filter`
+    removes lines that it wrote itself and that say nothing new."""
     lines = islice(_all_lines(link, container, placement, follow, tail, since, count or LineCount()), skip, None)
     return named(launcher).filter(without_states(lines))
 
@@ -154,8 +155,8 @@ def read_job_end(link: HostLink, container: str, folder: str = "") -> JobEnd:
     """Return how the job ended, from the state of its master `container` and record.json.
 
     A container that still runs is given 60 s to end; after that HostUnreachable is raised. Raises JobStopped if the
-    container was removed. `folder` is the job's folder on this host, empty if unknown. The copy of the record in it is
-    read faster than the one in the container."""
+    container was removed. `folder` is the job's folder on this host, empty if unknown. If it is known, the copy of
+    record.json there is read first, because this is faster than reading the file in the container."""
     from hvdocker.engine import archive
     from hvdocker.engine.container_errors import container_gone_error, is_container_gone, translating_container_errors
 
@@ -175,9 +176,9 @@ def read_job_end(link: HostLink, container: str, folder: str = "") -> JobEnd:
 
 
 def _record_on_host(link: HostLink, folder: str, container: str, code: int) -> JobRecord | None:
-    """Return the copy of the record in the job's folder on the host. Return None if it cannot be read or is not the
-    final record of the master `container`, which ended with exit code `code`: a write to a full disk may have
-    failed."""
+    """Return the copy of record.json in the job's folder (`folder`) on the host. Return None if the copy cannot be
+    read, or if it is not the final record of the master `container`, which ended with exit code `code`. The copy may be
+    outdated because the disk was full."""
     result = link.run(host_folders.read_file(f"{folder}/logs/{RECORD_FILE}"))
     record = JobRecord.read(result.text) if result.code == 0 else None
     is_final = record is not None and record.code == code and container.endswith(f"-{record.job}")

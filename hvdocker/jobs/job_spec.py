@@ -1,4 +1,5 @@
-"""Everything that defines a job, as the controller knows it; its containers get the part in job.json. Pure."""
+"""JobSpec: everything that defines a job, as the controller knows it. The job's containers get a part of it, job.json.
+Pure."""
 
 from __future__ import annotations
 

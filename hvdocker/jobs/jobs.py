@@ -108,8 +108,8 @@ class QueueEntry:
 
 @dataclass(frozen=True)
 class JobsReport:
-    """The result of the verb `jobs`. `queue` has the commands that wait for slots. `left_out` counts ended jobs that
-    are not shown. `errors` has, by host, why the host could not be observed."""
+    """The result of the verb `jobs`. `queue` has the commands that wait for slots. `left_out` is the number of ended
+    jobs that are not shown. `errors` has, by host, the errors of hosts that could not be observed."""
 
     inventory: Inventory
     jobs: tuple[ListedJob, ...]
@@ -130,13 +130,14 @@ class JobsReport:
 
     @property
     def has_seen_hosts(self) -> bool:
-        """Whether any host could be observed. If none could, nothing is known of what is there."""
+        """Whether at least one host could be observed. If none could, an empty list of jobs does not mean that there
+        are none."""
         return len(self.errors) < len(self.inventory.hosts)
 
     @property
     def seen_text(self) -> str:
-        """A phrase for messages that limits a claim to the hosts that were observed, such as ` on 3 of 4 hosts`. It is
-        empty if all were observed."""
+        """A phrase that messages append, to say on how many hosts jobs were looked for, such as ` on 3 of 4 hosts`. It
+        is empty if all hosts were observed."""
         hosts = len(self.inventory.hosts)
         return f" on {hosts - len(self.errors)} of {pluralize(hosts, 'host')}" if self.errors else ""
 
@@ -173,7 +174,7 @@ def jobs(env: Env, located: Located, shows_all: bool = False) -> JobsReport:
 
 
 def merge_local_jobs(live: Iterable[ListedJob], homes: Iterable[LocalJob]) -> list[ListedJob]:
-    """Return every job once, running jobs first, then newest first.
+    """Return every job once: running jobs first, then ended jobs, each group with the newest first.
 
     `live` are the jobs observed on hosts, `homes` the jobs with files on the controller. For a job that is in
     both, observed values take precedence, and the files fill the gaps."""
@@ -195,8 +196,8 @@ def merge_local_jobs(live: Iterable[ListedJob], homes: Iterable[LocalJob]) -> li
 def _completed(live: ListedJob, home: ListedJob) -> ListedJob:
     """Return the observed job `live` with its gaps filled from `home`, the same job read from files on the controller.
 
-    The state of an ended job is taken from `home` if only `home` knows it: a record says how the job ended, but the
-    exit code of a killed container does not."""
+    The state of an ended job is taken from `home` if the container does not show it. For example, the exit code of a
+    killed container does not say how the job ended, but a record on the controller does."""
     is_open = live.is_running or live.state == "paused"
     knows_more = (
         not is_open and live.state not in STATE_OF_EXIT_CODE.values() and home.state in STATE_OF_EXIT_CODE.values()
@@ -242,8 +243,8 @@ def _jobs_on_hosts(masters: Mapping[str, tuple[MasterSeen, ...]], state: Cluster
     """Return the jobs of all master containers (`masters`, by host). A container that two hosts report, because both
     are the same machine, counts once. `now` is the Unix time up to which the run time of a running job is counted.
 
-    `state` is the state of the inventory's own cluster. Only for jobs of this cluster it is known which hosts joined
-    them after the start."""
+    `state` is the state of the inventory's own cluster. It tells which hosts joined a job after its start. For jobs
+    of other clusters this is unknown."""
     by_id: dict[str, ListedJob] = {}
     for name, there in masters.items():
         for seen in there:

@@ -23,8 +23,8 @@ MAX_FILE_BYTES = 4 << 20
 
 @dataclass(frozen=True)
 class LocalJob:
-    """A job with files on the controller. `past` is what the files say. `folder` has its outputs and logs:
-    .hvdocker/jobs/<job>, or the folder that the user named to `fetch`."""
+    """A job with files on the controller. `past` is the content of the files that describe it. `folder` has its outputs
+    and logs: .hvdocker/jobs/<job>, or another folder into which the user fetched them with `fetch`."""
 
     past: PastJob
     folder: Path

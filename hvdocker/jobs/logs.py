@@ -27,7 +27,7 @@ from hvdocker.transport.session import connected
 
 @dataclass(frozen=True)
 class LogsRequest:
-    """What the user asked `logs` for. With `follows` new lines are shown until the job ends. `lines` is the filter by
+    """The flags of the verb `logs`. With `follows` new lines are shown until the job ends. `lines` is the filter by
     rank, host and pattern. `tail` limits the output to that many last lines that pass the filter; None means all.
     `since` leaves out older lines; None means no limit."""
 

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class JobsSeen:
     """What was observed on the hosts, and the links to them. `failed` has, by host, the error of every host that could
-    not be observed. `unreachable` has the same errors, but is empty if those hosts cannot have anything of the cluster,
-    because the observed hosts already have all slots that the cluster was made with."""
+    not be observed. `unreachable` has the same errors. It is empty if the observed hosts have all slots that the
+    cluster was created with, because then the other hosts have nothing of the cluster."""
 
     state: ClusterState
     links: Mapping[str, HostLink]
@@ -47,7 +47,7 @@ class JobsSeen:
 class FoundJob:
     """A job and what is known of it. `observed` is what was observed on the hosts. `master` is None if the master
     container is gone or its host is unreachable. `local` is None if the controller has no files of the job.
-    `recorded_placement` is the placement that files of the job name, used if `master` is None."""
+    `recorded_placement` is the placement in files of the job; it is used if `master` is None."""
 
     job: str
     observed: JobsSeen
@@ -59,7 +59,7 @@ class FoundJob:
     @property
     def placement(self) -> Placement:
         """The hosts and slots of the job. If its master was found, this includes hosts that joined the job after its
-        start. Otherwise it is what files of the job say; empty if there are none."""
+        start. Otherwise it is the placement in files of the job; empty if there are no such files."""
         return self.observed.state.placement_of(self.master) if self.master else self.recorded_placement
 
     @property
@@ -72,8 +72,8 @@ class FoundJob:
 
     @property
     def ranks(self) -> int:
-        """The number of ranks; 0 means as many as there are slots, or unknown. It is from the label of the master, or
-        from the job's files on the controller if `master` is None."""
+        """The number of ranks; 0 means as many as there are slots, or unknown. It comes from the label of the master,
+        or from the job's files on the controller if `master` is None."""
         if self.master:
             return self.master.ranks or 0
         return (self.local.past.np if self.local else None) or 0
@@ -90,8 +90,8 @@ class FoundJob:
 
 
 def observe_jobs(located: Located, session: Session) -> JobsSeen:
-    """Return the containers and job folders on all hosts of the inventory, and the errors of hosts that could not be
-    observed. GPUs and images are not queried."""
+    """Observe the containers and job folders on all hosts of the inventory. The result also has the errors of hosts
+    that could not be observed. GPUs and images are not queried."""
     from hvdocker.observe.hosts import cluster_state, observe_hosts
     from hvdocker.placement.scope import is_complete
 
@@ -115,8 +115,8 @@ def find_job(
     controller only. The first of these groups with a match decides. Raises UsageProblem if no job matches, or if
     several ids in that group begin with `wanted` and none is equal to it.
 
-    If a host is unreachable, this raises HvdockerError if `wanted` is None or matches no known job: the job that the
-    user means may be on that host, and another job must not be taken for it."""
+    While a host is unreachable, the job that the user means may be on that host. So HvdockerError is raised then if
+    `wanted` is None or matches no known job."""
     masters = {job: one for job, one in newest_masters(observed.state).items() if names.is_safe_file_name(job)}
     homes = local_jobs(located)
     age = {job: number for number, job in enumerate(homes)}

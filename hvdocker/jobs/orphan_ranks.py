@@ -19,8 +19,8 @@ WAIT_S = 15.0
 @dataclass(frozen=True)
 class OrphanRanks:
     """The ranks that a killed supervisor may have left. `workers` has, by host, the name of the container in which
-    ranks of the job may still run. `links` has the links to the hosts that are connected. `wait_s` is how long to wait
-    for an answer of the hosts, in seconds."""
+    ranks of the job may still run. `links` has the links to those hosts that are connected. `wait_s` is how long to
+    wait for the hosts to answer, in seconds."""
 
     job: str
     workers: Mapping[str, str]

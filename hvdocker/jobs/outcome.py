@@ -51,8 +51,8 @@ class EndedJob:
 def raise_unless_succeeded(ended: EndedJob, propagates_exit: bool = False) -> None:
     """Return if the job succeeded. Otherwise raise JobStopped if it was stopped, else JobFailed.
 
-    With `propagates_exit` the JobFailed gets the exit code of the rank that failed first. It keeps the usual exit code
-    of JobFailed if no rank caused the failure, or if the rank's code is one that docker or ssh use themselves."""
+    With `propagates_exit` the JobFailed gets the exit code of the rank that failed first. The usual exit code of
+    JobFailed stays if no rank caused the failure, or if docker or ssh use the rank's code for errors of their own."""
     if ended.end.state == "succeeded":
         return
     if ended.end.state == "stopped":
@@ -113,8 +113,9 @@ def _rank_failed(ended: EndedJob, first: RankEnd, record: JobRecord) -> JobFaile
 
 
 def _others_were_ended(first: RankEnd, record: JobRecord) -> bool:
-    """Return whether the job ended its other ranks after `first` had failed. Ranks of a pool are independent: they were
-    ended only if one of them did not end by itself."""
+    """Return whether the job ended its other ranks after `first` had failed. This is always so, unless the launcher
+    is a pool, whose ranks are independent. In a pool it is so if the record has another rank that did not exit by
+    itself."""
     if not named(record.launcher).is_pool:
         return True
     return any(end.signal or end.code is None for end in record.ranks if end.rank != first.rank)
@@ -160,9 +161,8 @@ def _hung(ended: EndedJob, hang: Hang) -> JobFailed:
 
 
 def remarks(record: JobRecord) -> list[str]:
-    """Return notes for the user on what happened during a job, whether it succeeded or failed: hosts that were dropped,
-    rules of the inventory that matched a line of output, and hangs that did not end the job. Empty if there is nothing
-    to tell."""
+    """Return notes for the user on events during a job, whether it succeeded or failed: hosts that were dropped, rules
+    of the inventory that matched a line of output, and hangs that did not end the job. Empty if there were none."""
     told = [
         f"{match.host} was left out by the rule {match.pattern!r}: rank {match.rank} said: {match.line}"
         for match in record.dropped_by_rule
@@ -185,8 +185,9 @@ def _dropped_host_text(one: DroppedHost) -> str:
 
 @dataclass(frozen=True)
 class JobEnd:
-    """How the master of a job ended. `record` is the parsed record.json, None if it was not found. `exit_code` is that
-    of the master container. `was_oom_killed` says whether the kernel killed a process of it for lack of memory.
+    """How the master of a job ended. `record` is the parsed record.json, None if it was not found. `exit_code` is the
+    exit code of the master container. `was_oom_killed` says whether the kernel killed a process in that container for
+    lack of memory.
 
     The supervisor writes the record at the start and at every change. So a supervisor that was killed leaves a record
     with the state `running`. In that case `exit_code` says how the job ended."""

@@ -22,9 +22,9 @@ class StopJob(Step):
 class FetchJobs(Step):
     """Fetch outputs and logs of the jobs with the ids `jobs` to the controller.
 
-    `has_other_files` says that the code folders have files that belong to no job and have to be fetched too. It is only
-    set in the plan of a dry run, for display and for `--script`. A real `down` lists and fetches such files after
-    the jobs have ended."""
+    `has_other_files` says that the code folders also have files that belong to no job and have to be fetched. It is
+    set only in the plan of a dry run, for display and for `--script`. A real `down` lists and fetches such files
+    after the jobs have ended."""
 
     jobs: tuple[str, ...]
     has_other_files: bool = False

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class StopReport:
     """The result of the verb `stop`. `was_running` says whether anything of the job still ran. `ended` has, by host,
-    how many ranks still ran without their master and were ended. `troubles` has the errors of hosts on which ranks or
-    the master may still run."""
+    the number of ranks that still ran without their master and were then ended. `troubles` has the errors of hosts on
+    which ranks or the master may still run."""
 
     job: str
     was_running: bool
@@ -65,9 +65,9 @@ def stop(env: Env, located: Located, wanted: str | None, is_forced: bool = False
 
 
 def remove_leftover_secrets(env: Env, located: Located, found: FoundJob) -> None:
-    """Remove the job's secrets from its containers if its supervisor was killed. Do nothing if the supervisor ended by
-    itself, because then it has removed them, or if the job has no secrets. A container from which they cannot be
-    removed raises no error."""
+    """Remove the job's secrets from its containers if its supervisor was killed. Do nothing if the job has no secrets,
+    or if the supervisor ended by itself, because it has then removed the secrets. No error is raised if the secrets
+    cannot be removed from a container."""
     master = found.master
     if master is None or not master.secrets:
         return

@@ -19,11 +19,11 @@ from hvdocker.launchers.torchrun import Torchrun
 
 LAUNCHERS: tuple[Launcher, ...] = (Horovod(), Torch(), Torchrun(), Tensorflow(), Jax(), Mpi(), Each())
 NAMES = tuple(launcher.name for launcher in LAUNCHERS)
-# The launcher of images and of jobs that name none: those of versions that had only this one.
+# The launcher of images and jobs that name none. Versions of hvdocker that had only this launcher made them.
 DEFAULT = NAMES[0]
 
 
 def named(name: str) -> Launcher:
-    """Return the launcher with this name. For an empty or unknown name, which a label of another version may have,
-    return the default launcher."""
+    """Return the launcher with this name. Return the default launcher for an empty or unknown name, because the name
+    may come from a label that another version of hvdocker wrote."""
     return next((launcher for launcher in LAUNCHERS if launcher.name == name), LAUNCHERS[0])

@@ -17,8 +17,8 @@ BY_DEFAULT = "default"
 
 @dataclass(frozen=True)
 class LauncherChoice:
-    """The launcher of a job and what decided it, for the plan and the capsule. `reason` is one of the BY_… texts; in a
-    replay it is `as JOB`."""
+    """The launcher of a job and what decided it, for the plan and the capsule. `reason` is one of the BY_… constants,
+    such as `--launcher`. In a replay `reason` is `as JOB`, with the id of the original job."""
 
     launcher: Launcher
     reason: str = BY_DEFAULT
@@ -29,8 +29,8 @@ class LauncherChoice:
 
 
 def choose_launcher(flag: str | None, inventory: str | None, label: str) -> LauncherChoice:
-    """Return the launcher that `--launcher` (`flag`) names, else the inventory's, else that of the image's `label`,
-    else the default. Raise UsageProblem if the name is unknown."""
+    """Return the launcher that `--launcher` (`flag`) names, or else the inventory, or else the `label` of the image.
+    Return the default launcher if none of them names one. Raise UsageProblem if the name is unknown."""
     if found := known_launcher(flag, inventory):
         return found
     if not label:
@@ -44,8 +44,9 @@ def choose_launcher(flag: str | None, inventory: str | None, label: str) -> Laun
 
 
 def known_launcher(flag: str | None, inventory: str | None) -> LauncherChoice | None:
-    """Return the launcher that `--launcher` (`flag`) or the inventory names. Return None if the image decides. Raise
-    UsageProblem if the name after `--launcher` is unknown; the inventory's was checked when it was read."""
+    """Return the launcher that `--launcher` (`flag`) or the inventory names. Return None if neither names one, so that
+    the image decides. Raise UsageProblem if the name in `flag` is unknown. The name in `inventory` was checked when the
+    inventory was read."""
     if flag:
         if flag not in NAMES:
             close = difflib.get_close_matches(flag, NAMES, n=1)
@@ -58,9 +59,9 @@ def known_launcher(flag: str | None, inventory: str | None) -> LauncherChoice | 
 def check_launcher_flags(
     launcher: Launcher, passed: tuple[str, ...], is_elastic: bool, fails_fast: bool, has_start_timeout: bool
 ) -> None:
-    """Raise UsageProblem if flags of the job do not go with the launcher. `passed` are the flags for the launcher with
-    their values, `is_elastic` means `--min-np`, `fails_fast` means `--fail-fast`, and `has_start_timeout` means
-    `--start-timeout`."""
+    """Raise UsageProblem if the launcher does not support a flag of the job. `passed` are the flags for the launcher
+    with their values. `is_elastic` says that `--min-np` is given, `fails_fast` that `--fail-fast` is given, and
+    `has_start_timeout` that `--start-timeout` is given."""
     if is_elastic and not launcher.is_elastic:
         able = " or ".join(f"--launcher {one.name}" for one in LAUNCHERS if one.is_elastic)
         raise UsageProblem(f"--min-np needs an elastic launcher, and this job's is {launcher.name}", fix=f"take {able}")

@@ -1,4 +1,4 @@
-"""The launcher `each`, a pool: runs the command once per rank, and the ranks are independent of each other. Pure."""
+"""The launcher `each`: runs the command once per rank. It is a pool: the ranks are independent of each other. Pure."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Whether a launcher and a script fit an image: whether the image has the frameworks that they need. Pure.
+"""Decide whether an image has the frameworks that a launcher and a script need. Pure.
 
-The label of an image, which was written when it was built, says which frameworks the image has. The requirements of the
-job add others. An image without that label is not judged."""
+The label of an image, which was written when it was built, says which frameworks the image has. The requirements of
+the job add others. An image without that label is never refused."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ _REQUIREMENT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 def read_frameworks_label(label: str | None) -> Mapping[str, str] | None:
-    """Return the versions of frameworks by name from the label of an image, such as `torch=2.13.0,numpy=2.1.0`. Return
-    None if there is no label: then it is not known what the image has."""
+    """Parse the label of an image that lists its frameworks, such as `torch=2.13.0,numpy=2.1.0`, and return the
+    versions by name. Return None if there is no label: then it is not known which frameworks the image has."""
     if label is None:
         return None
     pairs = (word.strip().partition("=") for word in label.split(",") if word.strip())
@@ -37,10 +37,10 @@ def read_frameworks_label(label: str | None) -> Mapping[str, str] | None:
 
 
 def provided_frameworks(installed: Mapping[str, str] | None, requirements: Iterable[str]) -> frozenset[str] | None:
-    """Return the names of packages that the job's containers have. These are the packages `installed` in the image,
-    those that the lines of `requirements` name, and frameworks that the latter are known to install. Return None if
-    that is not known: the image has no label (`installed` is None), or a requirement is a URL without the name of its
-    package."""
+    """Return the names of packages that the job's containers have. These are the packages `installed` in the image, the
+    packages in the lines of `requirements`, and the frameworks that those packages bring, such as torch with lightning.
+    Return None if the packages are not known: the image has no label (`installed` is None), or a requirement is a URL
+    without the name of its package."""
     if installed is None:
         return None
     found = {*installed}
@@ -93,8 +93,8 @@ def _has_text(provided: frozenset[str] | None) -> str:
 
 
 def _way_to_get(framework: str, has_gpus: bool) -> str:
-    """Return the advice how to get the framework: the command that brings up an image with it, or, if we have no such
-    image, a line in requirements.txt."""
+    """Return the advice, for an error, how to get the framework: the command that starts a cluster with an image of
+    ours that has the framework. If there is no such image, advise to add the framework to requirements.txt."""
     image = next((one.image for one in LAUNCHERS if one.image and framework in one.frameworks), "")
     if not image:
         return f"write {framework} into requirements.txt beside the script"
@@ -102,8 +102,9 @@ def _way_to_get(framework: str, has_gpus: bool) -> str:
 
 
 def _way_on(image: str) -> str:
-    """Return the advice for an image that has the framework all the same. An image that a user built on one of ours
-    inherits the label of ours, which does not say what the user added."""
+    """Return the advice, for an error, how to start the job although the label of the image does not name the
+    framework: `--force`. For an image that is not ours, also name the command that builds an image with a new label. An
+    image that a user built on one of ours inherits the label of ours, which does not name what the user added."""
     if image in names.OWN_IMAGES:
         return "--force goes on"
     build = shlex.join(("hvdocker", "image", "build", "--from", image))

@@ -21,8 +21,8 @@ class Horovod(Launcher):
 
     `--gloo` is given because horovodrun takes seconds to detect Gloo (it imports TensorFlow). `--disable-cache` is
     given because results cached for earlier containers may be wrong for new ones. Horovod does not accept IPv6
-    addresses in -H. `flags` has almost all flags of the groups tuneable, autotune, timeline, stall check and logging of
-    horovodrun 0.28, and a few of others. None of them selects hosts or numbers of ranks."""
+    addresses in -H. `flags` has almost all flags of horovodrun 0.28 in the groups tuneable, autotune, timeline,
+    stall check and logging, and a few from other groups. None of them selects hosts or numbers of ranks."""
 
     name = "horovod"
     frameworks = ("horovod",)

@@ -25,8 +25,8 @@ def without_launcher_traceback(lines: Iterable[Line]) -> Iterator[Line]:
     """Yield the lines without the traceback and summary of horovodrun's own RuntimeError, and without blank lines of
     the launcher.
 
-    A traceback of the launcher that ends in any other error stays. Lines of ranks and of the supervisor may fall
-    between the lines of the traceback; they stay."""
+    A traceback of the launcher that ends in another error than RuntimeError is not removed. Lines of ranks and of
+    the supervisor may stand between the lines of the traceback; they are not removed either."""
     held: list[Line] = []
     for line in lines:
         if line.rank is not None or line.text.startswith(_OURS):

@@ -16,11 +16,11 @@ START_TIMEOUT_S = 120
 
 @dataclass(frozen=True)
 class LaunchRequest:
-    """What a launcher is told about a job. `addresses` has the training address of each host, `port` is the SSH port of
-    the workers. `np` is the number of ranks; in a pool it may be larger than the number of slots. `elastic` has the
-    limits for the number of ranks of an elastic job, None for any other job. `flags` are the flags that the user passes
-    on to the launcher, with their values. `start_timeout_s` is how long all ranks may take to start. `fails_fast` is
-    the flag `--fail-fast`."""
+    """The data about a job from which a launcher makes its options. `addresses` has the training address of each host,
+    `port` is the SSH port of the workers. `np` is the number of ranks; it may be larger than the number of slots if the
+    launcher is a pool. `elastic` has the limits for the number of ranks of an elastic job, None for any other job.
+    `flags` are the flags that the user passes on to the launcher, with their values. `start_timeout_s` is how long all
+    ranks may take to start. `fails_fast` is the flag `--fail-fast`."""
 
     placement: Placement
     addresses: Mapping[str, str]
@@ -42,8 +42,8 @@ class Launcher:
 
     `name` is the value of `--launcher` and of the label `hvdocker.launcher`. `frameworks` are the packages that the
     launcher needs in the image. `image` is the short name of an image of ours that has them, empty if there is none:
-    then the job's requirements have to name them. `default_for` is a framework: an image that has it gets this launcher
-    by default, unless it also has that of an earlier launcher in LAUNCHERS.
+    then the job's requirements have to name them. `default_for` is a framework: this launcher is the default for an
+    image with that framework. If this is so for several launchers, the first of them in LAUNCHERS is the default.
 
     `packages` must have the same version on all hosts. `is_elastic` allows `--min-np`. `limits_start` allows
     `--start-timeout`. `is_pool` means that ranks are independent, and wait for free slots if there are more ranks than
@@ -84,16 +84,17 @@ class Launcher:
             rest = rest[count:]
 
     def check_values(self, flag: str, values: tuple[str, ...]) -> None:
-        """Raise UsageProblem if the values of a flag are wrong. The base class checks nothing: the launcher's program
-        in the container does."""
+        """Raise UsageProblem if the values of a flag are wrong. The base class checks nothing, because the launcher's
+        program in the container checks the values."""
 
     def options(self, job: LaunchRequest) -> dict[str, object]:
-        """Return the launcher's options for job.json, as JSON values. Its counterpart in the image reads them."""
+        """Return the launcher's options for job.json, as JSON values. The part of the launcher in the image reads
+        them."""
         return {}
 
     def preview(self, job: LaunchRequest) -> tuple[str, ...]:
-        """Return words that show the user how the ranks are started. A plan shows them before the command of the
-        ranks."""
+        """Return words that show the user how the ranks are started, such as a command line. A plan shows these words
+        before the command of the ranks."""
         return (self.name, "-np", str(job.np), "-H", job.hosts_text, *job.flags)
 
     def filter(self, lines: Iterable[Line]) -> Iterator[Line]:

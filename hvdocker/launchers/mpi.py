@@ -1,4 +1,4 @@
-"""The launcher `mpi`: Open MPI's mpirun in the image starts the ranks, over our ssh and on our hosts. Pure."""
+"""The launcher `mpi`: Open MPI's mpirun, which is in the image, starts the ranks on the job's hosts over ssh. Pure."""
 
 from __future__ import annotations
 

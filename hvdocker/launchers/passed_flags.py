@@ -1,7 +1,7 @@
 """Flags that `train` and `run` pass on to the launcher, such as `--max-restarts`. Pure.
 
-The command line is split before the launcher of the job is known, because the image may decide it. So the flags of all
-launchers are known here; `Launcher.check_flags` refuses those of another launcher later."""
+The command line is split before the launcher of the job is known, because the image may decide the launcher. So the
+flags of all launchers are accepted here. `Launcher.check_flags` later refuses flags that belong to another launcher."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ PASSED_FLAGS = {flag: count for launcher in LAUNCHERS for flag, count in launche
 
 
 def split_passed_flags(words: list[str]) -> tuple[list[str], tuple[str, ...]]:
-    """Split `words`, the part of the command line that typer did not parse, into other words (such as the script, and
-    flags that no launcher has), and flags for the launcher with their values. `--flag=value` becomes two words.
+    """Split `words`, the part of the command line that typer did not parse, into two parts. The first part has the
+    words that are not for the launcher, such as the script. The second part has the flags for launchers with their
+    values; a word `--flag=value` becomes two words.
 
-    Raise UsageProblem if a flag of a launcher lacks its value, or has a value that it does not take."""
+    Raise UsageProblem if a flag for a launcher lacks a value, or if it takes no value and is given one."""
     others: list[str] = []
     passed: list[str] = []
     queue = list(words)

@@ -1,4 +1,4 @@
-"""The launcher `tensorflow`: every rank is started directly, with TF_CONFIG. Pure."""
+"""The launcher `tensorflow`: every rank is started directly, with the variable TF_CONFIG. Pure."""
 
 from __future__ import annotations
 

@@ -11,7 +11,8 @@ MAX_RESTARTS_FLAG = "--max-restarts"
 
 
 class Torchrun(Launcher):
-    """The launcher `torchrun`, for users who want torchrun itself, and for elastic PyTorch jobs."""
+    """The launcher `torchrun`, for users who want torchrun itself instead of the launcher `torch`, and for elastic
+    PyTorch jobs."""
 
     name = "torchrun"
     frameworks = ("torch",)
@@ -25,8 +26,8 @@ class Torchrun(Launcher):
             check_number(flag, values, least=0)
 
     def options(self, job: LaunchRequest) -> dict[str, object]:
-        """Return the user's flags for torchrun as `flags`. The value of `--max-restarts` is `max_restarts` instead,
-        because the image has a default of its own for it."""
+        """Return the options for job.json: the user's flags for torchrun as `flags`. `--max-restarts` is not among
+        them; its value is the option `max_restarts`, for which the image has a default of its own."""
         flags: list[str] = []
         options: dict[str, object] = {"flags": flags}
         for flag, values in self.split_flags(job.flags):

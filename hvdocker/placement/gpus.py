@@ -44,8 +44,9 @@ class HostGpus:
 
     `host` is the `host:` of the inventory. `uses` has one entry for each GPU; in a local cluster, whose hosts share
     their GPUs, only the first host has them. `cpu_slots` is None if the host has GPU cards or its GPUs are unknown.
-    `notes` are about warnings of the driver and GPU cards that cannot be used. `containers` are hvdocker's containers
-    on the host, of all clusters, by id. `error` says why the host's GPUs are unknown, or is None."""
+    `notes` are texts for the user: warnings of the driver, and GPU cards that cannot be used. `containers` are
+    hvdocker's containers on the host, of all clusters, by id. `error` says why the host's GPUs are unknown, or is
+    None."""
 
     name: str
     host: str
@@ -128,11 +129,11 @@ class _GpuObserver:
         return gpu_report(self.inventory, state, {**self.session.failed, **outcomes.failed})
 
     def _with_last_error(self, seen: HostSeen, now: float, still: set[str]) -> HostSeen:
-        """Return `seen` with the host's last GPU error if its GPUs were not queried this time. `still` are the hosts
-        that were not queried, because their query failed shortly before.
+        """Return `seen` with the host's last GPU error if its GPUs were not queried this time. `still` has the names of
+        the hosts that were not queried, because their last query failed a short time ago.
 
-        For a host that was queried, record its new error with the time `now`, or forget the old error if the query
-        succeeded, and return `seen` unchanged."""
+        If the host was queried, return `seen` unchanged and update `last_errors`: store its new error with the time
+        `now`, or remove the old error if the query succeeded."""
         if seen.name in still:
             return replace(seen, gpu_error=self.last_errors[seen.name][1])
         if seen.gpu_error:
@@ -143,8 +144,8 @@ class _GpuObserver:
 
 
 def gpu_report(inventory: Inventory, state: ClusterState, failed: Mapping[str, HvdockerError]) -> GpuReport:
-    """Return the report of an observed state, with every host of the inventory. GPUs that several hosts of a local
-    cluster share are listed at the first of them.
+    """Return the report on the observed `state`, with every host of the inventory. In a local cluster, whose hosts
+    share their GPUs, the GPUs are listed at the first host only.
 
     `failed` maps each host that could not be observed to its error."""
     jobs = job_leases(state.hosts.values())

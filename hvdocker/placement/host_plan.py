@@ -39,18 +39,18 @@ class HostPlan:
 
     @property
     def groups(self) -> tuple[int, ...]:
-        """The supplementary groups of the containers' user: those of the SSH user if the containers run as that user
-        and not as root, else none."""
+        """The supplementary groups of the containers' user. If the containers run as the SSH user and not as root,
+        these are the groups of the SSH user, else there are none."""
         return self.seen.groups if self.uid == self.seen.uid and self.uid != 0 else ()
 
     @property
     def container_hostname(self) -> str | None:
-        """The host name inside of the containers; None in a local cluster (all workers on the controller), where the
-        engine names them.
+        """The host name inside of the containers. It is None in a local cluster (all workers on the controller), where
+        the engine chooses the host names.
 
         Collective libraries and MPI send tensors to the address that the host name in the container resolves to. The
-        name of the host itself would be wrong there: it may resolve to 127.0.1.1 (as set up by Debian's installer) or
-        to an address of another network. So the containers have a different name, and map it to the training
+        name of the host itself may resolve to a wrong address: to 127.0.1.1 (as set up by Debian's installer) or to
+        an address of another network. So the containers have a different host name, which they map to the training
         address."""
         return None if self.host.is_local else names.container_hostname(self.name)
 

@@ -36,9 +36,9 @@ class Lease:
 class GpuUse:
     """A GPU, the jobs and clusters that hold it (`leases`), and its foreign processes.
 
-    There is more than one lease only if clusters overlap. A process is foreign if it does not run in a container of a
-    cluster that holds the GPU (or another slice of the same card). If foreign processes together use little memory,
-    only those whose memory is unknown are listed."""
+    There is more than one lease only if several clusters hold the same GPU. A process is foreign if it does not run
+    in a container of a cluster that holds the GPU (or another slice of the same card). If foreign processes together
+    use little memory, only those whose memory is unknown are listed."""
 
     gpu: GpuSeen
     leases: tuple[Lease, ...] = ()

@@ -1,8 +1,8 @@
 """Reads the network speeds between hosts from `.hvdocker/links.json`, which `doctor --deep` writes.
 
 The speeds are only a hint for placement. So a missing or damaged file is no error: it means that nothing was
-measured. The file has one speed for each pair of hosts (that of the slower direction), and the `host:` that
-each host had at the time of the measurement."""
+measured. The file has one speed for each pair of hosts (the speed of the slower direction), and the `host:` that
+each host had in the inventory at the time of the measurement."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ LinkSpeeds = Mapping[frozenset[str], float]
 
 
 def read_link_speeds(located: Located) -> LinkSpeeds:
-    """Return the speed in bits per second of each measured pair of hosts (the set of their two names). Return an empty
-    mapping if there is no usable `.hvdocker/links.json`.
+    """Return the speed of each measured pair of hosts in bits per second. A key is the set of the two host names.
+    Return an empty mapping if there is no usable `.hvdocker/links.json`.
 
     `located` has the inventory and the folder `.hvdocker`. Pairs with a host whose `host:` has changed since the
     measurement are left out."""

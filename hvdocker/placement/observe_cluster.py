@@ -19,10 +19,10 @@ def observe_cluster(
 ) -> ClusterState:
     """Return the observed state of the cluster of the inventory (`located`), over the links of `session`.
 
-    If a host cannot be reached or used, its error is raised (HostErrors for several hosts). But such hosts are ignored
-    if the cluster was created for a request (`up -np 6`) and the other hosts have all slots of the request. With
-    `may_miss` they are also ignored if at least one other host was observed. `with_images` also looks for the cluster's
-    image on the controller. The GPUs of the hosts in `without_gpus` are not queried."""
+    If a host cannot be reached or used, its error is raised (HostErrors for several hosts). There are two
+    exceptions: such hosts are ignored if the cluster was created for a request (`up -np 6`) and the other hosts have
+    all slots of the request, or with `may_miss` if at least one other host was observed. `with_images` also looks
+    for the cluster's image on the controller. The GPUs of the hosts in `without_gpus` are not queried."""
     from hvdocker.observe.hosts import partial_state
     from hvdocker.placement.scope import is_complete
 

@@ -17,9 +17,9 @@ LeasesByDevice = Mapping[str, tuple[Lease, ...]]
 def offers_to_cluster(inventory: Inventory, state: ClusterState) -> list[Offer]:
     """Return the slots that the cluster may take on every observed host, one offer (free and held slots) per host.
 
-    A host with GPUs offers the GPUs that the cluster already holds and the unused GPUs. A host without GPUs offers all
-    its processor slots, even if other clusters use them too. One reason is that an idle worker costs nothing. The other
-    is that the use cannot be counted: labels of other clusters name hosts as in their own inventories."""
+    A host with GPUs offers the GPUs that the cluster already holds and the unused GPUs. A host without GPUs offers
+    all its processor slots, even if other clusters use them too. An idle worker costs nothing. Also, slots in use by
+    other clusters cannot be counted, because labels of other clusters name hosts as in their own inventories."""
     seen = {host.name: state.hosts[host.name] for host in inventory.hosts if host.name in state.hosts}
     if inventory.is_local:
         return _local_offers(inventory, seen)

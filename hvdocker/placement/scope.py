@@ -70,9 +70,9 @@ def scope_with_other_hosts(inventory: Inventory, state: ClusterState) -> Cluster
 def full_scope(inventory: Inventory, state: ClusterState) -> ClusterScope:
     """Return the scope (hosts with their slots and GPUs) of `up` without a request: all free slots of all hosts.
 
-    Hosts on which a job runs keep the slots and GPUs that they have; in a local cluster all hosts keep them if any job
-    runs. Raise HostUnfit or NotEnoughSlots if a host with GPUs (not of a local cluster) has no usable or no free GPU,
-    or fewer GPUs than its `slots:`; HostErrors if there are several such hosts."""
+    Hosts on which a job runs keep the slots and GPUs that they have. In a local cluster all hosts keep their slots
+    and GPUs if any job runs. Raise HostUnfit or NotEnoughSlots if a host with GPUs (not of a local cluster) has no
+    usable or no free GPU, or fewer GPUs than its `slots:`; HostErrors if there are several such hosts."""
     if inventory.is_local and state.running_jobs():
         # All workers share the GPUs of one machine, so one worker's share cannot change without the others.
         return replace(current_scope(inventory, state), request_label="")
@@ -123,8 +123,9 @@ def explain_requested_scope(
 def _offers_for_request(inventory: Inventory, state: ClusterState, request: SlotRequest) -> list[Offer]:
     """Return the slots that the hosts offer to the cluster, for this request.
 
-    A request without a number of slots (no `-np`, no `-H`) means all free slots. Held slots are then removed
-    from the offers, because placement would count them as requested but missing."""
+    A request without a number of slots (no `-np`, no `-H`) means all free slots. In this case held slots are removed
+    from the offers. Otherwise placement would treat them as requested slots that are not free, and refuse the
+    request."""
     offers = offers_to_cluster(inventory, state)
     if request.np is None and not request.exact:
         return [replace(offer, held_slots=(), has_gpus=offer.offers_gpus) for offer in offers]
@@ -145,8 +146,8 @@ def _is_request_met(inventory: Inventory, state: ClusterState, words: str, offer
     """Whether the existing workers were created for this request, have all its slots, and can keep their GPUs.
 
     `words` is the label of the request (`label_for_request`). `offers` are the slots that the cluster may take. A
-    request without a number of slots counts as met only while a job runs; otherwise it is placed again, so that the
-    cluster may grow."""
+    request without a number of slots counts as met only while a job runs. While no job runs, such a request is
+    placed again, so that the cluster may grow."""
     workers = state.workers()
     labels = {scope_label_of_worker(worker) for worker in workers.values()}
     if len(labels) != 1 or without_slot_count(label := labels.pop()) != words:

@@ -1,9 +1,8 @@
 """Writes and reads the worker label `hvdocker.asked`: the request that the cluster was created for (`up -np 6`).
 
-The label is compact JSON without empty values. Equal requests (with `-H`: in the same order) have equal labels, so `up`
-recognizes a cluster that was created for the same request. The label also has the number of slots, so a lost worker is
-noticed.
-Pure."""
+The label is compact JSON without empty values. Equal requests (with `-H`: in the same order) have equal labels, so
+`up` recognizes a cluster that was created for the same request. The label also has the number of slots, so a lost
+worker is noticed. This module is pure."""
 
 from __future__ import annotations
 
@@ -18,8 +17,8 @@ from hvdocker.placement.slots import SlotRequest
 
 
 def label_for_request(request: SlotRequest) -> str:
-    """Return the worker label of a request, such as `{"np":6}`. If the request has no number of slots (no `-np`, no
-    `-H`), the caller adds the number of placed slots with `with_slot_count`."""
+    """Return the value of the label `hvdocker.asked` for a request, such as `{"np":6}`. If the request has no number of
+    slots (no `-np`, no `-H`), the caller adds the number of placed slots with `with_slot_count`."""
     gpu = request.gpu and {key: value for key, value in vars(request.gpu).items() if value}
     return _to_json(
         {

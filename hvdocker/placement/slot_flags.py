@@ -92,8 +92,8 @@ def slot_request(wanted: SlotFlags, inventory: Inventory, addresses: Mapping[str
 
 
 def _localhost_head(text: str, exact: tuple[Share, ...], names: list[str]) -> str:
-    """Return the host that `-H` calls `localhost`, or an empty string if `-H` does not use this word or a host has
-    this name.
+    """Return the host for which the word `localhost` stands in `-H`. Return an empty string if `-H` does not have this
+    word, or if a host of the inventory has this name.
 
     This host becomes the head, however many slots it has, because `localhost` means the host on which the launcher
     runs. `text` is the value of `-H`, and `exact` its parsed shares (slots of each host). `names` are the

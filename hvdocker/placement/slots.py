@@ -28,7 +28,7 @@ class Slot:
 
 @dataclass(frozen=True)
 class HeldSlots:
-    """The number of slots of a host that are not available for one reason.
+    """A number of slots of one host that are not available, and the reason (`by`).
 
     `by` completes the sentence `2 on b are held by …`. It names a job or a cluster with its owner, a foreign
     process, or what is wrong with the host's GPUs."""
@@ -42,8 +42,8 @@ class Offer:
     """The slots of a host that a cluster or a job could use.
 
     `free` are the free slots, in the order in which they are assigned. `held_slots` counts the slots that are not
-    available, by holder. `has_gpus` says that the host has GPUs. The maker of an offer must set it if all GPUs are
-    held, because `offers_gpus` otherwise finds GPUs only among the free slots."""
+    available, by holder. `has_gpus` says that the host has GPUs. Code that makes an offer must set it if all GPUs
+    are held, because `offers_gpus` otherwise looks for GPUs only among the free slots."""
 
     host: str
     free: tuple[Slot, ...] = ()

@@ -35,7 +35,7 @@ def _no_guard() -> None:
 
 @dataclass
 class Context:
-    """What the steps of one hvdocker command, such as `up`, share.
+    """The data that all steps of one hvdocker command, such as `up`, share.
 
     `links` has the open connection to each host. `listener` gets the progress. `template` is the text of
     templates/ssh_config.j2, from which the workers' SSH configuration is made. `undo` records how to undo what was
@@ -43,10 +43,10 @@ class Context:
     a stage and its `prepare` pass to each other. A key of `results` is a pair: a word for the kind of value, and a host
     or another word. `lock` protects what the threads of all hosts change. `cancelled` is set after Ctrl-C.
 
-    `keyring` has the cluster's SSH keys, `trust` the workers that may log in to each other, `shipment` the image that
-    is being sent, `tree` the code to sync; each is None until a step needs it. `secrets` (values by name) are kept
-    here, in memory, and nowhere else. `fetch` fetches the files of the job with the given id; by default it raises
-    NotImplementedError. `guard` raises Locked if the command has lost its lock of a host."""
+    `keyring` has the cluster's SSH keys, `trust` says which workers may log in to each other, `shipment` is the
+    image that is being sent, and `tree` is the code to sync; each is None until a step needs it. `secrets` (values
+    by name) are kept here, in memory, and nowhere else. `fetch` fetches the files of the job with the given id; by
+    default it raises NotImplementedError. `guard` raises Locked if the command has lost its lock of a host."""
 
     inventory: Inventory
     links: Mapping[str, HostLink]
@@ -103,8 +103,8 @@ class Context:
     def report_progress(self, stage: str, text: str, host: str | None = None, **numbers: int | bool | None) -> None:
         """Report progress to the listener, as an Event with these fields: `stage` is a word for the kind of work,
         `text` says what is done, `host` is None if it concerns no single host; `numbers` are its fields `done`, `total`
-        and `is_end`. Raises Interrupted if `cancel` was called, and Locked if a lock was lost. So steps that call this
-        often can be stopped."""
+        and `is_end`. Raises Interrupted if `cancel` was called, and Locked if a lock was lost. Steps that take long
+        call this often, so that they can be stopped."""
         if self.cancelled.is_set():
             raise Interrupted("interrupted")
         self.guard()

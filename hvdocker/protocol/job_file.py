@@ -24,7 +24,8 @@ MASTER_PORT = 29500
 
 
 class JobError(ValueError):
-    """job.json cannot be read, has another format, or lacks a key. The message says which."""
+    """The job.json cannot be read, has another format version, or lacks a key. The message says which of these is the
+    case."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ def parse_job_host(value: Mapping[str, Any]) -> JobHost:  # Any: JSON
 @dataclass(frozen=True)
 class JobLauncher:
     """The launcher of a job, which starts its ranks: its name, and options that only this launcher understands.
-    `reason` says what chose it, such as a flag; it is only shown, never acted upon."""
+    `reason` says what chose the launcher, such as a flag; it is only shown to the user."""
 
     name: str
     options: Mapping[str, Any] = field(default_factory=dict)  # Any: JSON
@@ -64,11 +65,11 @@ class Job:
     and its cluster. `host` is the host that this file is for, `hosts` are all hosts of the job with the head first.
 
     `command` is what each rank runs, in the folder `workdir` and with the variables `env` added. `launcher` says how
-    the ranks are started, `np` how many there are (0: as many as there are slots). `port` is the SSH port of the
-    workers. `master_port` is the first of a block of TCP ports that are free on every host, one more than the largest
-    number of slots. `grace_s` is the time between SIGTERM and SIGKILL. `code_hash` identifies the state of the code.
-    `secrets` are the names of secrets, `devices` the UUIDs of the job's GPUs on this host. `resilience` says how the
-    job reacts to failures."""
+    the ranks are started, `np` is the number of ranks (0: as many as there are slots). `port` is the SSH port of the
+    workers. `master_port` is the first of a block of TCP ports that are free on every host. The block has one port
+    more than the largest number of slots on a host. `grace_s` is the time between SIGTERM and SIGKILL. `code_hash`
+    identifies the state of the code. `secrets` are the names of secrets, `devices` the UUIDs of the job's GPUs on
+    this host. `resilience` says how the job reacts to failures."""
 
     name: str
     cluster: str
@@ -89,7 +90,7 @@ class Job:
 
     @property
     def address(self) -> str:
-        """The training address of this host."""
+        """The training address of the host that this job.json is for."""
         return next(job_host.address for job_host in self.hosts if job_host.name == self.host)
 
     @property
@@ -98,14 +99,15 @@ class Job:
 
     @property
     def other_hosts(self) -> tuple[str, ...]:
-        """The names of all hosts but this one."""
+        """The names of all hosts of the job, except the host that this job.json is for."""
         return tuple(job_host.name for job_host in self.hosts if job_host.name != self.host)
 
     def text(self) -> str:
-        """Return the text of the job.json. Of secrets it has only the names.
+        """Return the text of the job.json. It has the names of secrets, not their values.
 
-        It has the command and the environment, so that the launcher only has to start `rank JOB` on every host: no word
-        of the user's command passes through a remote shell, and no value of `--env` through a command line."""
+        It has the command and the environment of the ranks, so the launcher only has to start `rank JOB` on every host.
+        Therefore no word of the user's command passes through a remote shell, and no value of `--env` through a command
+        line."""
         return json_text({
             "format": FORMAT,
             "job": self.name,

@@ -1,4 +1,5 @@
-"""Checks of values from foreign JSON: a wrong value becomes a default. Pure."""
+"""Read values from JSON that another program wrote: a value of the wrong type becomes a default, such as None or an
+empty list. Pure."""
 
 from __future__ import annotations
 

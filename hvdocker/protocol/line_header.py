@@ -20,7 +20,7 @@ def line_header(rank: int, is_error: bool = False) -> bytes:
 
 
 def with_host(piece: bytes, host: str) -> bytes:
-    """Return `piece`, the start of a line with a header, with the host in the header."""
+    """Return `piece`, the start of a line with a header, with `host` added to the header, as in `[1@c]<stdout>:`."""
     before, _, after = piece.partition(b"]")
     return b"%s@%s]%s" % (before, host.encode(), after)
 
@@ -32,6 +32,6 @@ def without_header(piece: bytes) -> bytes:
 
 
 def may_become_header(piece: bytes) -> bool:
-    """Return whether `piece`, the unfinished start of a line, may be a header or the start of one: it is short and
-    begins with `[`."""
+    """Return whether `piece`, the unfinished start of a line, may be a line header or become one: whether it is short
+    and begins with `[`."""
     return bool(_MAYBE_HEADER.match(piece))

@@ -20,9 +20,9 @@ def encode_mark(mark: Mark) -> bytes:
 
 
 def extract_mark(line: bytes) -> tuple[bytes, Mark | None]:
-    """Split a whole line of output into the text around the mark (a JSON message of a rank), and the mark. The header
-    of the rank before the mark is left out of the text. If the line has no valid mark, return the line unchanged, and
-    None."""
+    """Take the mark (a JSON message of a rank) out of a whole line of output. Return the rest of the line, and the
+    mark. The line header of the rank that stands before the mark is removed from the rest too. If the line has no valid
+    mark, return the line unchanged, and None."""
     before, sign, after = line.partition(MARK_START)
     if not sign:
         return line, None

@@ -14,10 +14,10 @@ _PREFIX_ONLY = re.compile(_RANK + r"<(?:stdout|stderr)>:?")
 
 @dataclass(frozen=True)
 class Line:
-    """A line of a job's output without its prefix (the header of a rank's line). `rank` and `host` are None for lines
-    that no rank wrote, such as those of the launcher; `host` also if the host of the rank is unknown. `is_error`: the
-    rank wrote it to stderr. `is_state`: it is a state of a progress bar, which the next line of the same rank and
-    stream overwrites."""
+    """A line of a job's output. `text` is the line without its prefix (the header of a rank's line). `rank` and `host`
+    are None for lines that no rank wrote, such as those of the launcher. `host` is also None if the host of the rank is
+    unknown. `is_error` says that the rank wrote the line to stderr. `is_state` says that the line is a state of a
+    progress bar, which the next line of the same rank and stream overwrites."""
 
     text: str
     rank: int | None = None
@@ -30,8 +30,8 @@ class Line:
 class LineFilter:
     """Selects lines of output. A line must match all fields; a field that is empty or None matches every line. Lines of
     the launcher itself have no rank and no host, so a selection by rank or host excludes them. `pattern` is searched in
-    the text. With a pattern, states of progress bars do not match, because the line that overwrites such a state may
-    not match."""
+    the text. If `pattern` is set, states of progress bars (`is_state`) never match: the line that overwrites such a
+    state may not match, and then the state would stay visible."""
 
     ranks: frozenset[int] = frozenset()
     hosts: frozenset[str] = frozenset()
@@ -46,9 +46,10 @@ class LineFilter:
 
 
 def parse_line(raw: str, host_of_rank: Sequence[str]) -> Line:
-    """Split a raw line, such as `[1]<stderr>:text`, into its prefix (rank, host, stream) and its text. A line without
-    such a prefix is one of the launcher itself. `host_of_rank` has the host of each rank by the placement; a host in
-    the prefix (`[1@c]`) takes precedence. A rank's line that ends in a carriage return is a state of a progress bar."""
+    """Split a raw line, such as `[1]<stderr>:text`, into its prefix (rank, host, stream) and its text. A line
+    without such a prefix was written by the launcher itself. `host_of_rank` has the host of each rank by the
+    placement; a host in the prefix (`[1@c]`) takes precedence. A rank's line that ends in a carriage return is a
+    state of a progress bar."""
     found = _PREFIX.match(raw)
     if not found:
         return Line(raw)
@@ -59,12 +60,12 @@ def parse_line(raw: str, host_of_rank: Sequence[str]) -> Line:
 
 
 def settle_states(lines: Iterable[Line], is_open: bool = False) -> Iterator[Line]:
-    """Yield the lines, and each final state of a progress bar once more as a plain line (`is_state` False). A state is
-    a line that the next line of its rank and stream overwrites.
+    """Yield the lines, and yield each final state of a progress bar once more as a plain line (`is_state` False).
 
-    A state is final if that next line is empty: the plain line then takes the place of the empty one. If there is no
-    next line, the state is final too, and its plain line comes after all lines. With `is_open` the output goes on after
-    these lines, so that such last states are not final yet."""
+    A state is a line with `is_state`, which the next line of the same rank and stream overwrites. A state is final if
+    that next line is empty; its plain line then replaces the empty line. A state without a next line is final too; its
+    plain line comes after all lines. With `is_open` more output will follow later, so a state without a next line is
+    not final yet."""
     current: dict[tuple[int | None, bool], Line] = {}
     for line in lines:
         if line.is_state:
@@ -77,15 +78,18 @@ def settle_states(lines: Iterable[Line], is_open: bool = False) -> Iterator[Line
 
 
 def without_states(lines: Iterable[Line], is_open: bool = False) -> Iterator[Line]:
-    """Yield the lines, but of the states of progress bars only the final ones (see `settle_states`), as plain lines.
-    With `is_open` the output goes on after these lines, so the last states are not final yet and are left out."""
+    """Yield the lines without the states of progress bars. Only the final state of a progress bar (see `settle_states`)
+    is yielded, as a plain line. With `is_open` more output will follow later, so a state without a next line is not
+    final yet and is left out."""
     return (line for line in settle_states(lines, is_open) if not line.is_state)
 
 
 class LineAssembler:
-    """Assembles chunks of bytes into whole lines: `feed` yields the lines that a chunk completes, `flush` the
-    unfinished rest at the end. A state of a rank's progress bar is a line that ends in a carriage return. Of other
-    text that was overwritten with carriage returns, only the last state is kept."""
+    """Assembles chunks of bytes into whole lines: `feed` yields the lines that a chunk completes, `flush` yields the
+    unfinished rest at the end.
+
+    Each state of a rank's progress bar becomes a line of its own, which ends in a carriage return. If other text,
+    such as that of the launcher, was overwritten with carriage returns, only its last state is kept."""
 
     def __init__(self) -> None:
         self._rest: list[bytes] = []
@@ -106,13 +110,14 @@ class LineAssembler:
 
 
 def _states(line: bytes) -> list[str]:
-    """Split a line at its carriage returns, and return the texts that it shows one after the other.
+    """Split a line of the output at its carriage returns into the texts that a terminal shows one after the other.
 
-    Each state of a rank's progress bar has the prefix of the rank at its start and a carriage return at its end. Text
-    after the last carriage return has none at its end. Of text without such a prefix, only the last state is returned.
+    In the output of a rank, each state of a progress bar is returned, with the prefix of the rank at its start and a
+    carriage return at its end. Text after the last carriage return has none at its end. In output without a rank's
+    prefix, each carriage return starts a new state, and only the last state is returned.
 
-    The supervisor ends each state of a rank with a carriage return and a newline. In an older log the states of a
-    progress bar are one line; each has a prefix, and those of several ranks may be mixed."""
+    Today the supervisor ends each state of a rank with a carriage return and a newline. In a log of an older version,
+    all states of a progress bar are in one line; each has a prefix, and states of several ranks may be mixed."""
     text = line.decode("utf-8", "replace")
     if "\r" not in text:
         return [text]

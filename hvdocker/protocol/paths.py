@@ -21,7 +21,7 @@ RECORD = RUN / "record.json"
 
 
 def job_folder(job: str, run: Path = RUN) -> Path:
-    """Return the folder of a job on this host, /run/hvdocker/jobs/JOB. `run` is the folder /run/hvdocker."""
+    """Return the folder of a job in the container, /run/hvdocker/jobs/JOB. `run` is the folder /run/hvdocker."""
     return run / "jobs" / job
 
 

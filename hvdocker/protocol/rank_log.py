@@ -11,11 +11,12 @@ LOG_NAME = re.compile(r"rank-([0-9]{1,9})\.log")
 
 
 def log_name(rank: int) -> str:
-    """Return the name of the log of a rank. The older part of a log that grew too large has `.1` behind it."""
+    """Return the name of the log of a rank. A log that grew too large is continued in a new file; the older part gets
+    this name with `.1` appended."""
     return f"rank-{rank}.log"
 
 
 def log_header(rank: int, host: str, start: str, stamp: str) -> str:
-    """Return the line that separates the output of a start of the rank from earlier ones. `start` says how often the
-    job was restarted before, such as `0`. `stamp` is the time of the start, as text."""
+    """Return the header line that is written to the log of a rank each time the rank starts, before its output. `start`
+    says how often the job was restarted before, such as `0`. `stamp` is the time of the start, as text."""
     return f"hvdocker: rank {rank} on {host}, start {start}, {stamp}\n"

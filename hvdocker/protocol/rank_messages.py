@@ -1,5 +1,5 @@
-"""What a rank reports: marks at its start, during its run and at its end, and rank-N.json on its host, which has the
-content of the last mark. Pure."""
+"""The content of a rank's messages. A rank sends marks to the supervisor at its start, during its run and at its end.
+The content of the last mark is also written to rank-N.json on the host of the rank. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RANK_START, RANK_BEAT, RANK_EXIT = "rank-start", "rank-beat", "rank-exit"
 
 @dataclass(frozen=True)
 class RankWho:
-    """Which rank sends a message: its number, its host, and the training address of that host."""
+    """The sender of a message: the number of the rank, its host, and the training address of that host."""
 
     rank: int
     host: str
@@ -53,9 +53,9 @@ def exit_record(
     finished: float,
     seconds: float,
 ) -> Mark:
-    """Return the content of rank-N.json. `how` has the keys `code`, `signal` and `max_rss_kb` of RankEnd. `is_oom` says
-    that memory ran out, `was_asked` that the rank wrapper ended the command. `started` and `finished` are seconds since
-    the epoch, `seconds` is the run time."""
+    """Return the content of rank-N.json. `how` has the keys `code`, `signal` and `max_rss_kb`, with the meaning that
+    they have in RankEnd. `is_oom` says that memory ran out, `was_asked` that the rank did not end by itself: the rank
+    wrapper ended its command. `started` and `finished` are seconds since the epoch, `seconds` is the run time."""
     ended = {"oom": is_oom, "asked": was_asked, "seconds": seconds, "started": started, "finished": finished}
     return {**who.as_json(), **how, **ended}
 

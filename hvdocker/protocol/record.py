@@ -1,7 +1,7 @@
 """record.json, which the supervisor writes and the controller reads: what a job is doing, and how it ended. Pure.
 
 The controller did not write record.json, so its fields are checked one by one: a missing or wrong value becomes a
-default. Only a text without the job, its state or its start is no valid record."""
+default. A text that lacks the job, its state or the time of its start is not a valid record."""
 
 from __future__ import annotations
 
@@ -89,9 +89,9 @@ class RuleMatch:
 
 @dataclass(frozen=True)
 class DroppedHost:
-    """A host whose ranks failed `times` times in a row soon after their start. `how` describes the last failure.
-    `then` is what the supervisor did: `drop` (the job goes on without the host), or `end` for the head: a job cannot
-    go on without its head, so the run was ended."""
+    """A host whose ranks failed `times` times in a row soon after their start. `how` describes the last failure. `then`
+    is what the supervisor did: `drop` (the job goes on without the host), or `end` (the run of the launcher was ended,
+    because the host is the head, which a job cannot do without)."""
 
     host: str
     times: int
@@ -113,10 +113,10 @@ class DroppedHost:
 
 @dataclass(frozen=True)
 class Hang:
-    """A job in which no rank did anything for `after_s` seconds. `odd_rank` on `odd_host` is the rank that the others
-    wait for (None and empty if unknown), and `why` says why it was chosen. `bundle` is the name of the folder with the
-    stacks of the ranks, in the job's logs; empty if it could not be written. `then` is what the supervisor did:
-    `wait` (nothing), `kill` (it ended the job) or `restart`; empty if unknown."""
+    """A hang of a job: no rank made progress for `after_s` seconds. `odd_rank` on `odd_host` is the rank that the
+    others seem to wait for (None and empty if unknown), and `why` says how this was determined. `bundle` is the name of
+    the folder with the stacks of the ranks, in the job's logs; empty if it could not be written. `then` is what the
+    supervisor did: `wait` (nothing), `kill` (it ended the job) or `restart`; empty if unknown."""
 
     after_s: float
     odd_rank: int | None = None
@@ -193,14 +193,15 @@ class RecordContent:
 class JobRecord:
     """The record.json of a supervisor, written at the start of the job and at every change.
 
-    `state` is `running`, `succeeded`, `failed` or `stopped`; if a supervisor is killed, it stays `running`. `code` is
-    the exit code of the master, None while the job runs. `started` and `finished` are seconds since the epoch;
-    `finished` is 0 while the job runs. `restarts` counts the restarts by this master. `first_failure` and `lost_hosts`
-    are those of the last attempt (run of the launcher). `dropped_by_rule` are the lines because of which a log rule
-    dropped their hosts, `dropped_hosts` are hosts whose ranks kept failing. `stopped_by_rule` is the line that forbade
-    further restarts. `versions` maps installed packages, and `python`, to their versions. `output_lines` counts the
-    lines that the launcher wrote in attempts that are over; 0 if an older image did not count them. `launcher` is the
-    name of the launcher, and `launcher_reason` says what chose it."""
+    `state` is `running`, `succeeded`, `failed` or `stopped`; if a supervisor is killed, it stays `running`. `code`
+    is the exit code of the master, None while the job runs. `started` and `finished` are seconds since the epoch;
+    `finished` is 0 while the job runs. `restarts` counts the restarts by this master. `first_failure` and
+    `lost_hosts` are those of the last attempt (run of the launcher). `dropped_by_rule` has the output lines that
+    matched a log rule which then dropped the host of the line. `dropped_hosts` are hosts whose ranks kept failing.
+    `stopped_by_rule` is the output line that matched a log rule which forbids further restarts. `versions` maps
+    installed packages, and `python`, to their versions. `output_lines` counts the lines that the launcher wrote in
+    attempts that are over; 0 if an older image did not count them. `launcher` is the name of the launcher, and
+    `launcher_reason` says what chose it."""
 
     job: str
     state: str

@@ -43,11 +43,11 @@ class Rule:
 
 @dataclass(frozen=True)
 class Resilience:
-    """What a job does on failure. `restarts` is how many restarts this master may make. `first_restart` is how many
-    were made before this master, because a job that lost its head is started again with a new master. `elastic` is None
-    for a job that is not elastic. `hang_after_s` is the time without progress that counts as a hang (0: hangs are not
-    detected), and `on_hang` what happens then: `wait` (nothing), `kill` (the job is ended) or `restart`. `rules` are
-    the log rules."""
+    """What a job does on failure. `restarts` is the number of restarts that this master may make. `first_restart` is
+    the number of restarts that were made before this master was created: a job that lost its head is started again with
+    a new master. `elastic` is None for a job that is not elastic. `hang_after_s` is the time without progress that
+    counts as a hang (0: hangs are not detected), and `on_hang` what happens then: `wait` (nothing), `kill` (the job is
+    ended) or `restart`. `rules` are the log rules."""
 
     restarts: int = 0
     first_restart: int = 0

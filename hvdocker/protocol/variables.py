@@ -1,7 +1,7 @@
 """Environment variables of ranks. Pure.
 
-RANK to MASTER_PORT are the usual names of distributed training. The others are hvdocker's own. The ranks of every
-launcher have them all, except those whose comment says otherwise."""
+The variables in NUMBERS and MASTER are usual in distributed training. The others are hvdocker's own. Every launcher
+sets all of them for its ranks, except those whose comment says otherwise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Renders the steps on images as lines of a script: build, ship, push, pull, remove. Pure.
+"""Renders, as lines of a script, the steps that build, ship, push, pull and remove images. Pure.
 
 A push or a pull in a script needs only the docker CLI on the host. The parameter `trust` (how containers log in to each
 other, None if the plan makes no keys) is not used here; it is there because all render functions of script.py have the

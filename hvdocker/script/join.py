@@ -1,4 +1,4 @@
-"""Renders the steps by which a host joins a running job as lines of a script. Pure.
+"""Renders, as lines of a script, the steps by which a host joins a running job. Pure.
 
 The parameter `trust` (how containers log in to each other, None if the plan makes no keys) is not used here; it is
 there because all render functions of script.py have the same signature."""
@@ -59,8 +59,8 @@ def _edit_job_file(step: steps.JoinJob) -> str:
 
 
 def tell_master(writer: ScriptWriter, step: steps.UpdateMaster, trust: Any) -> Iterator[str]:
-    """Yield the lines that tell a job's master of hosts that joined: they copy the new SSH configuration and
-    known_hosts into the master, and for an elastic job also its list of hosts. `trust` is not used."""
+    """Yield the lines that tell a job's master of hosts that joined the job: they copy the new SSH configuration and
+    known_hosts into the master, and for an elastic job also the list of the job's hosts. `trust` is not used."""
     folder, what = '"$keys/told', ["ssh/config", "ssh/known_hosts"]
     yield f'rm -rf {folder}"; mkdir -p {folder}/ssh"'
     yield f'cp -- "$keys/trust/config" "$keys/trust/known_hosts" {folder}/ssh/"'

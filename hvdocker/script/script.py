@@ -1,5 +1,5 @@
-"""Renders a plan as a bash script that does the same by hand, with ssh, docker, tar and ssh-keygen. For the steps
-BuildImage and FetchJobs it calls hvdocker.
+"""Renders a plan as a bash script that does the same with ssh, docker, tar and ssh-keygen. The script calls hvdocker
+only for the steps BuildImage and FetchJobs.
 
 The script contains no private keys. While it runs, it makes them, or copies them from the user's files or a worker."""
 
@@ -98,8 +98,8 @@ def script_of(plan: Plan, inventory: Inventory, template: str, sudo_hosts: froze
 
 
 def _reached(plan: Plan) -> list[str]:
-    """Return every host that the script connects to: hosts with steps, hosts that images are copied from, and
-    heads of jobs that a host joins."""
+    """Return every host that the script connects to: hosts with steps, hosts from which images are copied, and the
+    heads of running jobs that other hosts join."""
     hosts = [step.host for step in plan.steps]
     hosts += [step.source for step in plan.steps if isinstance(step, ShipImage)]
     hosts += [step.head for step in plan.steps if isinstance(step, steps.JoinJob)]
@@ -299,8 +299,9 @@ def _empty_secrets(writer: ScriptWriter, step: OverwriteSecrets, trust: Any) -> 
 
 
 def _fetch(writer: ScriptWriter, step: FetchJobs, trust: Any) -> Iterator[str]:
-    """Yield the lines that fetch the jobs. Only `hvdocker down` can fetch files that belong to no job. If there are
-    such files, the script fails here, before it removes anything. `writer` and `trust` are not used."""
+    """Yield the lines that fetch the jobs of the step, with `hvdocker fetch`. Only `hvdocker down` can fetch files that
+    belong to no job. If there are such files, the lines make the script fail, before it removes anything. `writer` and
+    `trust` are not used."""
     for job in step.jobs:
         yield shlex.join(("hvdocker", "fetch", job))
     if step.has_other_files:

@@ -44,6 +44,6 @@ def tar_command(uid: int, gid: int, folder: str, what: str) -> str:
 
 
 def here_document(target: str, content: str) -> str:
-    """Return the line that writes `content` to the file `target` on the controller, by a here-document. `target` is a
+    """Return the lines that write `content` to the file `target` on the controller, by a here-document. `target` is a
     word of the shell, already quoted, such as `"$keys/hosts"`."""
     return f"cat > {target} <<'HVDOCKER_END'\n{content.rstrip(chr(10))}\nHVDOCKER_END"

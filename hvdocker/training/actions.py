@@ -26,8 +26,9 @@ _WORKER_FILES = "files of the worker"
 
 @contextmanager
 def prepare(some: list[Step], context: Context) -> Iterator[None]:
-    """Begin to read the files that masters get from the worker of their host. The engine takes 40 ms for that, in which
-    the other steps go on."""
+    """Begin to read, in threads, the SSH files that each new master gets from the worker on its host, while the `with`
+    block executes the steps. `some` are all steps of the stage. The engine takes 40 ms for reading, so it is begun
+    before the master is created."""
     masters = [step for step in some if isinstance(step, CreateMaster)]
     with ThreadPoolExecutor(max_workers=max(1, len(masters))) as beside:
         for step in masters:
@@ -52,8 +53,8 @@ def _write_patch(step: WritePatch, context: Context) -> None:
 
 
 def _create_master(step: CreateMaster, context: Context) -> None:
-    """Create the job's master, and copy the client key (with which containers log in to each other) and SSH files of
-    the head's worker into it.
+    """Create the job's master, and copy files of the head's worker into it: the client key, with which containers log
+    in to each other, and other SSH files.
 
     The controller need not have the client key, so that `train` can run on any machine that reaches the hosts."""
     engine, spec = context.engine(step.host), step.spec

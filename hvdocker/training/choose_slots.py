@@ -1,7 +1,7 @@
 """Chooses the hosts and slots of a job, at its start and again after it lost its head. Contacts no host.
 
-The slots are those that the user requested. An elastic job gets as many as it may have. A job that lost its head
-gets slots on the hosts that still respond."""
+A job gets the slots that the user requested. An elastic job gets as many as are free, within its bounds. A job that
+lost its head gets slots on the hosts that still respond."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ def choose_slots(
     """Return the placement of the job on the hosts in `state`. Raises NotEnoughSlots if too few slots are free, and
     another HvdockerError if workers are missing or not running.
 
-    `relaunch` is given if the job lost its head and is placed again. Then only the hosts of `usable_host_plans` are
-    used, `-H` is reduced to these, and fewer ranks than requested are accepted (for an elastic job at least
-    `min_np`)."""
+    `relaunch` is given if the job lost its head and is placed again. Then only hosts on which the job can be placed
+    again are used (`usable_host_plans`), and other hosts in `-H` are ignored. The job may get fewer ranks than
+    requested, but an elastic job gets at least `min_np`."""
     request, elastic = inputs.request, inputs.resilience.elastic
     inventory = with_image_of_workers(located.inventory, state)
     launcher = launcher_of_job(inventory, request, state).launcher
@@ -62,23 +62,27 @@ def choose_slots(
 
 
 def host_plans_for(inventory: Inventory, state: ClusterState, relaunch: Relaunch | None) -> Mapping[str, HostPlan]:
-    """Return the host plans of the cluster, by host. If `relaunch` is given (the job lost its head), return only those
-    of hosts on which the job can be placed again."""
+    """Return the host plans of the cluster, by host. If `relaunch` is given (the job lost its head), return only the
+    plans of hosts on which the job can be placed again."""
     placed = host_plans(inventory, state)
     return usable_host_plans(placed, state, relaunch.job) if relaunch else placed
 
 
 def as_pool(wanted: SlotRequest, launcher: Launcher) -> SlotRequest:
-    """Return the request for the slots of a job whose launcher is `launcher`. For a pool, fewer slots than ranks are
-    enough, but at least one is needed. With `-H`, exactly the slots that `-H` names are used. For any other launcher,
-    and without `-np`, `wanted` is returned unchanged."""
+    """Return the request `wanted`, changed if `launcher` is a pool (its ranks are independent and may wait for a free
+    slot).
+
+    For a pool, `-np` is the number of ranks, not of slots. So the job gets at most that many slots and at least one;
+    with `-H` it gets exactly the slots that `-H` names. For any other launcher, and without `-np`, `wanted` is
+    returned unchanged."""
     if not launcher.is_pool or wanted.np is None:
         return wanted
     return replace(wanted, np=None) if wanted.exact else replace(wanted, elastic=Elastic(1, wanted.np))
 
 
 def note_waiting_ranks(env: Env, ranks: int, slots: int) -> None:
-    """Send a note if a job whose launcher is a pool has more ranks than slots."""
+    """Send a note if a job has more ranks than slots, so that some ranks wait for a free slot. This can happen only if
+    the launcher of the job is a pool."""
     if ranks > slots:
         env.listener(Event("note", f"{ranks} ranks share {pluralize(slots, 'slot')}: the others wait for a free one"))
 
@@ -93,6 +97,7 @@ def note_fewer_ranks(env: Env, wanted: int | None, got: int) -> None:
 def slot_request_for(inventory: Inventory, request: TrainRequest, placed: Mapping[str, HostPlan]) -> SlotRequest:
     """Return the slot flags of `train` (`-np`, `-H` and others) as a SlotRequest.
 
-    `placed` has the host plans by host, with the training addresses: `-H` may name a host by its address too."""
+    `placed` has the host plans by host. Their training addresses are needed because `-H` may name a host by its
+    address."""
     addresses = {name: found.address for name, found in placed.items()}
     return slot_request(request.slot_flags, inventory, addresses)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 
 class SecondCtrlC(Exception):
-    """Raised by `finish_despite_ctrl_c` when Ctrl-C is pressed a second time. The work may not have ended."""
+    """The user pressed Ctrl-C a second time during `finish_despite_ctrl_c`. The work may not have ended."""
 
 
 def finish_despite_ctrl_c(work: Callable[[], None], on_interrupt: Callable[[], None]) -> None:

@@ -90,9 +90,9 @@ def decide(
     """Observe the hosts, choose the job's placement and plan its start. Changes nothing on a host. Raises
     NotEnoughSlots if too few slots are free, or if other commands wait for slots.
 
-    `viewer` gets the plan. `held` are the locks, None in a dry run. `has_turn` means that the job waited in the queue
-    and is the first, so tickets of others are ignored. `relaunch` is given if the job lost its head; it does not queue
-    again."""
+    `viewer` gets the plan. `held` are the locks, None in a dry run. `has_turn` means that the job waited in the
+    queue and is first now, so tickets of others are ignored. `relaunch` is given if the job lost its head and is
+    started again; then tickets of others are ignored too."""
     from hvdocker.plan.apply import Context
 
     request, work = inputs.request, inputs.user_command
@@ -154,8 +154,8 @@ def _explanation(
     placement: Placement,
     launcher: Launcher,
 ) -> Explanation:
-    """Return what `--explain` shows: `placement` beside the other placements of the same size. `placed` has the host
-    plans by host."""
+    """Return what `--explain` shows: `placement`, and other placements of the same size for comparison. `placed` has
+    the host plans by host."""
     offers = offers_to_job(located.inventory, state, placed)
     asked = slot_request_for(located.inventory, inputs.request, placed)
     wanted = as_pool(replace(asked, elastic=inputs.resilience.elastic), launcher)
@@ -163,7 +163,7 @@ def _explanation(
 
 
 def _workers_with_ranks(decided: _JobPlan, inputs: JobInputs) -> dict[str, str]:
-    """Return the name of the worker on each host that may have ranks, but not on the head: its ranks run in the
+    """Return, by host, the name of the worker that may run ranks. The head is left out, because its ranks run in the
     master."""
     # An elastic job may have ranks on every host of the cluster.
     hosts = decided.placed if inputs.resilience.elastic else decided.placement.hosts
@@ -171,8 +171,9 @@ def _workers_with_ranks(decided: _JobPlan, inputs: JobInputs) -> dict[str, str]:
 
 
 def _read_code(work: UserCommand, checksum: bool) -> Tree:
-    """Read the code folder of the user command `work`. With `checksum` all files are hashed, else only those that have
-    changed since they were last hashed. Raises UsageProblem if the script is not a part of what would be sent."""
+    """Return the files of the code folder of the user command `work`. With `checksum` all files are hashed, else only
+    those that have changed since they were last hashed. Raises UsageProblem if the script is not among the files that
+    would be sent to the hosts."""
     from hvdocker.sync.hash_cache import HashCache
     from hvdocker.sync.walk import read_tree
 
@@ -230,15 +231,16 @@ def _job(env: Env, located: Located, inputs: JobInputs, decided: _JobPlan, code_
 
 
 def _ranks(decided: _JobPlan, request: TrainRequest) -> int:
-    """Return the number of ranks. In a pool it may be larger than the number of slots."""
+    """Return the number of ranks of the job. It may be larger than the number of slots if the launcher is a pool, in
+    which ranks wait for a free slot."""
     if not decided.choice.launcher.is_pool:
         return decided.placement.np
     return request.np or (decided.relaunch.np if decided.relaunch else decided.placement.np)
 
 
 def _master_port(session: Session, state: ClusterState, placement: Placement, is_local: bool) -> int:
-    """Return the first of the job's ports, a block that is free on all its hosts. The containers of a local cluster
-    have networks of their own, so there only the ports of other jobs count as taken."""
+    """Return the first port of a block of ports that are free on all hosts of the job. In a local cluster only the
+    ports of other jobs count as taken, because the containers there have networks of their own."""
     from hvdocker.observe.listening import see_listening_ports
 
     links = {} if is_local else {name: session.links[name] for name in placement.hosts}

@@ -26,8 +26,8 @@ from hvdocker.training.inputs.user_command import UserCommand
 
 def launcher_of_job(inventory: Inventory, request: TrainRequest, state: ClusterState) -> LauncherChoice:
     """Return the launcher of the job and what decided it: the flag, the inventory, or the label of the image that the
-    workers in `state` run. It is the default launcher if none of these names one. In a replay the reason names the
-    original job. Raise UsageProblem if the launcher is unknown."""
+    workers in `state` run. If none of these names a launcher, return the default launcher. In a replay the reason names
+    the original job. Raise UsageProblem if the launcher is unknown."""
     labels = next(iter(_image_labels(state, state.hosts)), {})
     choice = choose_launcher(request.launcher, inventory.launcher, labels.get(names.LABEL_LAUNCHER, ""))
     return replace(choice, reason=f"as {request.replay.capsule.job}") if request.replay else choice
@@ -50,8 +50,8 @@ def refuse_unfit_image(
     sent: Collection[str],
 ) -> None:
     """Raise HvdockerError if the launcher or the script needs a framework that neither the image of the cluster nor the
-    job's requirements have. Do nothing with --force, or if it is not known what they have. `sent` are the paths of the
-    synced files."""
+    job's requirements have. Do nothing with --force, or if it is not known which frameworks they have. `choice` has the
+    launcher; `sent` are the paths of the synced files."""
     labels = next(iter(_image_labels(state, hosts)), {})
     lines = inputs.requirements.lines if inputs.requirements else ()
     provided = provided_frameworks(read_frameworks_label(labels.get(names.LABEL_FRAMEWORKS)), lines)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from hvdocker.locks.held_ticket import HeldTicket
     from hvdocker.plan.apply import Context
 
-# How often a sync is begun whose files change while they are sent.
+# How often a sync is tried if files change while they are sent.
 SYNC_TRIES = 3
 
 Decided = TypeVar("Decided")
@@ -60,10 +60,10 @@ def launch(
 ) -> Decision:
     """Start the job and return what was decided for it. Raises NotEnoughSlots if too few slots are free.
 
-    The locks of the hosts are held from the search for free slots until the master runs and holds the slots as a lease.
-    `ticket` is given if the job waited in the queue: then there is no limit to the wait for the locks, and the ticket
-    is removed when the master runs. `relaunch` is given if the job lost its head and is started again. On Ctrl-C after
-    the start the job is stopped."""
+    The locks of the hosts are held from the search for free slots until the master runs. From then on the master's
+    label holds the slots as a lease. `ticket` is given if the job waited in the queue: then there is no limit to the
+    wait for the locks, and the ticket is removed when the master runs. `relaunch` is given if the job lost its head
+    and is started again. On Ctrl-C after the start the job is stopped."""
     from hvdocker.locks.lock import locked
 
     started: Decision | None = None
@@ -129,8 +129,8 @@ def _start(plan: Plan, context: Context, held: HeldLocks) -> None:
 
 
 def _clean_up(decision: Decision, end: JobEnd) -> None:
-    """Remove the job's secrets from its hosts, if the supervisor was killed and so could not remove them. This is known
-    from the master's exit code in `end`. The plan that removes them is `decision.cleanup`.
+    """Remove the job's secrets from its hosts if the supervisor was killed and so could not remove them. The master's
+    exit code in `end` shows whether it was killed. `decision.cleanup` is the plan that removes the secrets.
 
     Errors are ignored, because the next `train` removes what is left."""
     if end.exit_code in CLEAN_EXIT_CODES or decision.cleanup.is_empty:

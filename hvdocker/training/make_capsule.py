@@ -1,4 +1,4 @@
-"""Makes the capsule of a job (the files that record it for a replay) while the job is planned.
+"""Makes the capsule of a job (the files that record the job for a replay) while the job is planned.
 
 May ask the engine of the head for the content hash of the image that its worker runs."""
 
@@ -37,7 +37,7 @@ NOT_IN_CAPSULE = frozenset((
 
 
 class JobInputsLike(Protocol):
-    """The attributes of JobInputs that `make_capsule` reads."""
+    """The type of the argument `inputs` of `make_capsule`: only those attributes of JobInputs that it reads."""
 
     @property
     def request(self) -> TrainRequest: ...
@@ -50,8 +50,8 @@ class CapsuleInputs:
     """What `train` observed and planned when it decided on the job's placement. `state` is the observed state of the
     hosts.
 
-    `fitting` is the plan that replaces workers that lack the right image, before the job starts. It is empty if all
-    have it."""
+    `fitting` is the plan that, before the job starts, replaces workers that lack the right image. The plan is empty
+    if all workers have the right image."""
 
     located: Located
     session: Session
@@ -141,8 +141,8 @@ def _image(scene: CapsuleInputs, job: JobSpec) -> ImageUsed:
 
 
 def _content(session: Session, head: str, worker: ContainerSeen | None, named: ImageSeen | None) -> str:
-    """Return the content hash of the cluster's image, that is, of the image on which the layer with the job's Python
-    requirements was built, if there is one. Return "" if it is unknown.
+    """Return the content hash of the cluster's image; "" if it is unknown. If the job has Python requirements, the hash
+    is that of the image below the layer with these requirements.
 
     `worker` is the worker on the host `head`, None if it is about to be replaced. `named` is the image that this host
     now has under the name of the cluster's image, None if it has none. The head's engine is asked only if the hash

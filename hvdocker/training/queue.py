@@ -76,11 +76,13 @@ def observe_with_queue(
 ) -> tuple[ClusterState, list[Ticket]]:
     """Return the state of the hosts and the tickets of commands that wait for slots of this cluster.
 
-    `has_turn` means that this command need not respect the queue: then no ticket is read, and the list is empty. `held`
-    are the locks that this command holds, None if it holds none. With locks, tickets of dead commands are removed.
+    `has_turn` means that this command need not wait for others in the queue: then no ticket is read, and the list is
+    empty. `held` are the locks that this command holds, None if it holds none. With locks, it also removes tickets of
+    dead commands.
 
-    Raises HvdockerError if hosts cannot be used. Such hosts are ignored if the other hosts have all slots that the
-    cluster was created for (`up -np 6`), or with `may_miss` if at least one host is left."""
+    Raises HvdockerError if hosts cannot be used. There are two exceptions: such hosts are ignored if the other hosts
+    have all slots of the request that the cluster was created for (`up -np 6`), or with `may_miss` if at least one
+    host was observed."""
     from hvdocker.locks.held_ticket import read_queue
 
     inventory, links = located.inventory, session.links
@@ -137,7 +139,7 @@ def without_running_jobs(state: ClusterState) -> ClusterState:
     """Return the state as it would be if no job of this cluster ran, there were no other cluster, and no other process
     used a GPU.
 
-    Used to find requests that do not fit even then: waiting in the queue would never fulfil them."""
+    A request that does not fit even in this state would wait in the queue forever, so it is refused."""
     return replace(state, hosts={name: _host_without_jobs(seen) for name, seen in state.hosts.items()})
 
 
@@ -155,9 +157,10 @@ def wait_in_queue(
 ) -> T:
     """Wait until this command is first in the queue and its slots are free, then call `launch` and return its result.
 
-    `place` chooses a placement and raises NotEnoughSlots while slots are missing. `launch` takes the locks, chooses the
-    placement again and removes the ticket. `wish` is the request as text for other users, such as `4 slots`. Raises
-    Interrupted on Ctrl-C. Raises NotEnoughSlots at once if the request would not fit even on idle hosts."""
+    `place` chooses a placement; it raises NotEnoughSlots if too few slots are free. `launch` takes the locks,
+    chooses the placement again and removes the ticket. `wish` is the request as text for other users, such as `4
+    slots`. Raises Interrupted on Ctrl-C. Raises NotEnoughSlots at once if the request would not fit even on idle
+    hosts."""
     from hvdocker.locks.held_ticket import hold_ticket
 
     cache = _StateCache(located, session)
@@ -205,7 +208,8 @@ class _StateCache:
     def _whole(self) -> ClusterState:
         """Return a full observation of the hosts, without the GPUs of hosts whose GPU driver failed before.
 
-        Every nvidia-smi call to a driver that hangs leaves a process on the host, so it is not called again."""
+        If a driver hangs, every call of nvidia-smi leaves a process on the host. So nvidia-smi is not called again
+        there."""
         before = self.state.hosts if self.state else {}
         hung = {name: seen for name, seen in before.items() if seen.gpu_error}
         state = observe_cluster(self.located, self.session, without_gpus=hung)
@@ -252,8 +256,8 @@ class _QueueWait:
         """Return the error that says why too few slots are free now, None if enough are free. `is_near` means that this
         command is first in the queue.
 
-        Raises HostUnreachable, or HostErrors, if hosts are unreachable. Any other error, such as a worker that is just
-        being replaced, is ignored: `launch` raises it again if it persists."""
+        Raises HostUnreachable, or HostErrors, if hosts are unreachable. Any other error, such as a worker that is
+        just being replaced, is ignored here and None is returned: `launch` raises the error again if it persists."""
         try:
             self.place(self.cache.refresh(is_near))
         except NotEnoughSlots as error:

@@ -24,10 +24,10 @@ T = TypeVar("T")
 class Relaunch:
     """A job that lost its head and is to be launched again on the hosts that are left.
 
-    `job` is its id, which stays the same, so that outputs and logs on other hosts still belong to the job. `resilience`
-    has the restarts that are left. `np` is the number of ranks that it had. This is the most that it gets now, if it is
-    not elastic and was started without `-np` and `-H`. `code_hash` is the hash of the code that it ran; a note tells
-    the user if the code has changed. `lost` is the error that tells of the loss."""
+    `job` is its id, which stays the same, so that outputs and logs on other hosts still belong to the job.
+    `resilience` has the restarts that are left. `np` is the number of ranks that it had. If the job is not elastic
+    and was started without `-np` and `-H`, it gets at most that many ranks now. `code_hash` is the hash of the code
+    that it ran; a note tells the user if the code has changed. `lost` is the error that the loss of the head caused."""
 
     job: str
     resilience: Resilience
@@ -58,7 +58,7 @@ def launch_again(start: Callable[[], T], relaunch: Relaunch, clean_up: Callable[
 
 def relaunch_of(env: Env, located: Located, inputs: JobInputs, job: JobSpec, lost: HeadLost) -> Relaunch:
     """Return the Relaunch with which a job that lost its head is launched again. This uses one restart. `lost` is the
-    error that tells of the loss.
+    error that the loss of the head caused.
 
     If no restart is left, fetch the job's files from the hosts that still respond, remove its secrets there, and raise
     `lost`."""

@@ -34,7 +34,8 @@ _NUMBER_FIELDS = frozenset(("np", "min_np", "max_np", "restarts", "start_timeout
 
 @dataclass(frozen=True)
 class ReplayOptions:
-    """Flags of `replay`. `np` changes the number of ranks, and drops `-H` of the original job; None keeps both.
+    """Flags of `replay`. `np` is the new number of ranks; with it, `-H` of the original job is not used. None keeps the
+    number of ranks and `-H` of the original job.
 
     `env` and `secrets` are the values of --env and --secret. They give values that a capsule does not store, and
     override those that it has. `lock_wait_s` is how long to wait for the locks of the hosts. `is_forced` allows a job
@@ -155,9 +156,9 @@ def with_environment(located: Located, stored: StoredCapsule, options: ReplayOpt
     """Return `located` with the environment variables of the original job (from its capsule `stored`) instead of the
     inventory's `env:`.
 
-    A capsule hides values that look secret. They are read again from the inventory's `env:` or, by `_env_flags`,
-    from the caller's environment. Raises UsageProblem for hidden values that neither has and that `--env` does not
-    name."""
+    A capsule hides values that look secret. A hidden value is taken from the inventory's `env:`. A value that is not
+    there has to be given by a flag: by `--env`, or by a flag from `_env_flags`. Raises UsageProblem if none of these
+    has it."""
     capsule, inventory = stored.capsule, located.inventory
     hidden = capsule.hidden()
     said = {flag.partition("=")[0] for flag in (*_env_flags(stored), *options.env)}

@@ -15,8 +15,8 @@ from hvdocker.protocol.placement import Placement
 
 @dataclass(frozen=True)
 class Started:
-    """What the viewer is told when a job has started, that is, when its master runs. `job` is its id, `np` its number
-    of ranks."""
+    """The argument of the callback `Viewer.started`: a job that has started, that is, whose master runs. `job` is the
+    id of the job, `np` its number of ranks."""
 
     job: str
     placement: Placement
@@ -25,7 +25,7 @@ class Started:
 
 @dataclass
 class Viewer:
-    """Callbacks with which `train` informs its caller. Each is optional.
+    """Callbacks with which `train` informs its caller while it runs. Each is optional.
 
     `plan` gets the plan before it is applied. `started` is called when the master runs, `line` for each line of the
     job's output, and `stopping` when Ctrl-C begins to stop the job. `explained` gets an explanation why these hosts and

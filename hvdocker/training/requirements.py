@@ -81,9 +81,9 @@ def plan_workers(
     are the Python requirements of the job, None if it has none. `placed` has the host plans by host; `maker` (the owner
     and the version of hvdocker) goes into the labels of new workers.
 
-    The plan is empty if the workers have the right image. For a job without requirements that is any image that all
-    workers of `hosts` have in common, even one with the requirements of an earlier job. Hosts are contacted only if the
-    known labels and image ids of the workers do not show that."""
+    The plan is empty if the workers have the right image. For a job without requirements, this is any image that all
+    workers of `hosts` have in common, even one with the requirements of an earlier job. Hosts are contacted only if
+    the observed labels and image ids do not show that all workers have the right image."""
     if requirements is None:
         return plan_without_requirements(inventory, state, placed, hosts, _contents(session, state, hosts), maker)
     layer = requirements_layer(inventory, state, hosts, requirements)
@@ -109,7 +109,8 @@ def _find_image(
     """Return the image with the name `image` as it was found, by host, with the key CONTROLLER for the controller.
     Machines that lack it are not in the result.
 
-    Also return the state, with the controller's copy of the cluster's image added: `image` may be built from it."""
+    Also return `state` with the controller's copy of the cluster's image added, because `image` may be built from
+    that copy."""
     from hvdocker.observe.engine import see_controller_image, see_images
     from hvdocker.observe.hosts import cluster_state
 

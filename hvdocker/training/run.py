@@ -54,11 +54,12 @@ CLEANUP_LOCK_WAIT_S = 120.0
 class RunReport:
     """How a `hvdocker run` ended.
 
-    `located` is the cluster of this `run`. `job` is the id of the job, empty if none was started. `train` is the report
-    of `train`, None if it did not return. `fetched` is what was fetched of the job's results, None if nothing was.
-    `error` is the error of `up`, `train` or the job. `cleanup_error` is the error of fetching the results or removing
-    the cluster afterwards. `is_kept` means that the cluster is still there, `is_asked_to_keep` that `--keep` asked for
-    this. `may_be_running` means that the job's end was not seen. `planned` is the report of `up` in a dry run."""
+    `located` is the cluster of this `run`. `job` is the id of the job, empty if none was started. `train` is the
+    report of `train`, None if it did not return. `fetched` is what was fetched of the job's results, None if nothing
+    was. `error` is the error of `up`, `train` or the job. `cleanup_error` is the error of fetching the results or
+    removing the cluster afterwards. `is_kept` means that the cluster still exists, `is_asked_to_keep` that `--keep`
+    is the reason. `may_be_running` means that the job was started and its end was not seen. `planned` is the report
+    of `up` in a dry run."""
 
     located: Located
     job: str = ""
@@ -90,7 +91,8 @@ class RunReport:
 
     @property
     def leftover_hint(self) -> str | None:
-        """A hint with the commands that watch the job or remove the cluster. None if nothing is left on hosts."""
+        """A hint for the user with the commands that watch the job or remove the cluster. None if nothing is left on
+        hosts."""
         if self.may_be_running:
             then = f"then give everything back: {self.down_command}"
             return f"the job may go on; watch it: {self.logs_command}; {then}"
@@ -105,7 +107,8 @@ class RunReport:
 @dataclass(frozen=True)
 class RunVerbs:
     """The functions that a `hvdocker run` calls. Tests replace them. `check` examines the hosts before anything is
-    created. `heartbeat` renews the tickets of the `run` on the hosts. The others are the verbs of the same names."""
+    created. `heartbeat` renews the tickets of the `run` on the hosts. `up`, `train`, `fetch` and `down` are the verbs
+    with these names."""
 
     check: Callable[..., SlotRequest | None] = run_preflight
     heartbeat: Callable[..., AbstractContextManager[None]] = run_heartbeat
@@ -177,8 +180,8 @@ def _with_local_logs(fix: str, report: RunReport) -> str:
 
 
 def can_take_fix(error: BaseException | None) -> TypeGuard[HvdockerError]:
-    """Return whether `fix`, the hint for the user, can be set on the error. It cannot on HostErrors, which show the
-    `fix` of each host, nor on an exception that is no HvdockerError."""
+    """Return whether `fix`, the hint for the user, can be set on the error. It cannot be set on HostErrors, which show
+    the `fix` of each host, nor on an exception that is not an HvdockerError."""
     return isinstance(error, HvdockerError) and not isinstance(error, HostErrors)
 
 
@@ -196,8 +199,9 @@ def _slot_request(located: Located, inputs: JobInputs) -> SlotRequest | None:
 def _on_all_slots(located: Located, inputs: JobInputs) -> JobInputs:
     """Return the inputs of `train` without slot flags, so that the job takes all slots of its cluster.
 
-    `up` has already applied these flags to the cluster. `-H` applies to both `up` and `train`: inputs with `-H` are not
-    changed. `-np` stays if the launcher is a pool, which may have more ranks than slots."""
+    `up` has already applied these flags to the cluster. Two flags may stay. `-H` applies to both `up` and `train`,
+    so inputs with `-H` are returned unchanged. `-np` stays if the launcher is a pool, which may have more ranks than
+    slots."""
     if inputs.request.hosts:
         return inputs
     known = known_launcher(inputs.request.launcher, located.inventory.launcher)
@@ -317,8 +321,8 @@ class _Run:
     def _only_used_hosts(self) -> Located:
         """Return the inventory (`self.located`) with only the hosts on which `up` planned to change something.
 
-        Other hosts have nothing of this `run` and may be unreachable. All hosts are kept if `up` planned nothing, and
-        in a local cluster, whose workers are on one machine."""
+        Other hosts have nothing of this `run` and may be unreachable. The inventory keeps all hosts if `up` planned
+        nothing, or if the cluster is local, with all workers on one machine."""
         inventory = self.located.inventory
         used = tuple(host for host in inventory.hosts if host.name in (self.hosts or ()))
         if inventory.is_local or not used:
@@ -340,7 +344,7 @@ class _Run:
     def _clean_up(self, work: Callable[[], None]) -> bool:
         """Run `work`, which fetches the results or removes the cluster, and return whether it succeeded.
 
-        Only a second Ctrl-C interrupts it. Its error is stored in the report."""
+        Only a second Ctrl-C interrupts `work`. An error that it raises is stored in the report."""
         text = f"everything is being given back; Ctrl-C again leaves it as it is: {self.report.down_command}"
         try:
             finish_despite_ctrl_c(work, lambda: self.env.listener(Event("note", text)))

@@ -1,7 +1,7 @@
 """Renews the tickets of a `run` on its hosts while the `run` command is alive, over connections of its own.
 
-`gc` removes the containers of a `run` that has no live ticket. Every host that may have containers of the `run` has a
-ticket, because inventories of different users name different hosts: `gc` may see only some of its hosts."""
+`gc` removes the containers of a `run` that has no live ticket. There is a ticket on every host that may have
+containers of the `run`, because the `gc` of another user may see only some of these hosts."""
 
 from __future__ import annotations
 

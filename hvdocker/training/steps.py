@@ -47,9 +47,9 @@ class CreateMaster(Step):
     """Create the job's master on its head, without starting it.
 
     `spec` is the container to create. `worker` is the name of the worker on the head, from which the SSH key and SSH
-    files are copied. The other three are only shown to the user: `launcher` are words that say how the ranks are
-    started, `command` is the command line of the ranks. `choice` names the launcher and what chose it; it is empty if
-    nothing chose one, so that the default launcher is used."""
+    files are copied. The other fields are only shown to the user. `launcher` are words that say how the ranks are
+    started, `command` is the command line of the ranks. `choice` names the launcher and what chose it; it is empty
+    if nothing chose one, so that the default launcher is used."""
 
     spec: ContainerSpec
     worker: str

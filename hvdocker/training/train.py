@@ -26,8 +26,9 @@ from hvdocker.transport.session import Session, connected
 def train(
     env: Env, located: Located, request: TrainRequest, viewer: Viewer, inputs: JobInputs | None = None
 ) -> TrainReport:
-    """Run a job to its end, or only start it if it is detached, and return a report. Launch it again if it loses its
-    head and restarts are left; otherwise raise HeadLost. A job that fails does not raise: the report says how it ended.
+    """Run a job to its end, or only start it if it is detached, and return a report. If the job loses its head, launch
+    it again if restarts are left, else raise HeadLost. No error is raised for a job that fails: the report says how it
+    ended.
 
     `inputs` is what the caller has already read for `request` with `prepare_inputs`; None means that it is read
     here."""

@@ -35,9 +35,9 @@ class GitSeen:
     """The git state of the code folder that was synced.
 
     `commit` is the full hash of HEAD. `branch` is empty for a detached HEAD. `prefix` is the path of the folder in
-    its repository (`a/b/`, or empty at the top). `is_dirty` says that synced files differ from the commit, or may
-    differ because no patch could be made. `patch_bytes` is the size of the patch with these changes. `why` is the
-    reason if there is no commit, or if a patch could not be made."""
+    its repository (`a/b/`, or empty at the top). `is_dirty` says that synced files differ from the commit. It is
+    also set if no patch could be made, because the files may differ then. `patch_bytes` is the size of the patch
+    with the differences. `why` is the reason why there is no commit or no patch; it is empty if there is no problem."""
 
     commit: str = ""
     branch: str = ""
@@ -115,10 +115,10 @@ class CodeUsed:
 class ImageUsed:
     """The image of a job.
 
-    `name` is the name of the cluster's image, from the inventory or `up --image`. `content` is the content hash of that
-    image, equal on every engine; empty if unknown. `used` is the image of the job's containers: the cluster's image,
-    perhaps with a layer for requirements. `ids` has the image id by host, without hosts whose worker is replaced for
-    the job; ids of one image differ between engines."""
+    `name` is the name of the cluster's image, from the inventory or `up --image`. `content` is the content hash of
+    that image, which is equal on every engine; empty if unknown. `used` is the image of the job's containers: the
+    cluster's image, perhaps with a layer for requirements. `ids` has the image id by host, because engines may give
+    one image different ids. Hosts whose worker is replaced for the job are not in `ids`."""
 
     name: str
     content: str = ""

@@ -114,7 +114,8 @@ class Difference:
 
     @property
     def is_empty(self) -> bool:
-        """Whether both jobs were made of the same things. How they ended does not count."""
+        """Whether both jobs were made of the same code, image, settings and so on. How the jobs ended is not
+        compared."""
         return not self.changes and not self.files
 
     def in_group(self, group: str) -> list[Change]:
@@ -131,9 +132,9 @@ def read_record(text: str | None) -> Mapping[str, Any] | None:  # Any: foreign J
 
 
 def compare_jobs(first: ComparedJob, second: ComparedJob) -> Difference:
-    """Return what differs between two jobs: values of their capsules and package versions of their records, group by
-    group (GROUPS, such as code and image), and uncommitted code changes, file by file. How the jobs ended is not
-    compared."""
+    """Return what differs between two jobs. Values of their capsules, and package versions of their records, are
+    compared group by group (GROUPS, such as code and image). Uncommitted code changes are compared file by file. How
+    the jobs ended is not compared."""
     changes = [
         Change(group, what, one, other)
         for group in GROUPS
@@ -176,7 +177,7 @@ def _image(ran: ComparedJob) -> dict[str, str | None]:
 def _requirements(ran: ComparedJob) -> dict[str, str | None]:
     """Return the requirements of the job as pairs of a key and a value. For a requirement line, both are the line; for
     a constraint line, both are the line with `-c ` in front. For a wheel, the key is its name and the value its
-    shortened digest. So `diff` shows a line that only one job has as a value that the other job lacks."""
+    shortened digest. A line that only one job has is a key that the other job lacks, so `diff` shows it."""
     found = ran.capsule.requirements or {}
     lines = [*_list(found.get("lines")), *(f"-c {line}" for line in _list(found.get("constraints")))]
     wheels = found.get("wheels")

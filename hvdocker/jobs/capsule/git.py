@@ -1,9 +1,9 @@
-"""Read the commit and the uncommitted changes of a code folder, and write the files of such a state to another
-folder.
+"""Read the git commit and the uncommitted changes of a code folder, and write the files of a recorded commit with its
+changes to another folder.
 
-Nothing in the user's repository changes: unlike `git stash`, this keeps its index and new objects in a temporary
-folder. No git hook and no file system monitor runs. If git is missing or refuses a command, the reason is recorded
-in the capsule and `train` goes on."""
+Nothing in the user's repository changes: unlike `git stash`, these functions keep the index and new objects in a
+temporary folder. No git hook and no file system monitor runs. If git is missing or refuses a command, the reason is
+recorded in the capsule and `train` goes on."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ _GITLINK = "160000"
 
 
 class GitProblem(Exception):
-    """A git command failed, took too long or could not be started, or the repository lacks what is needed. The message
-    says why."""
+    """A git command failed, took too long or could not be started, or the repository lacks a needed commit or is not
+    usable. The message says why."""
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,8 @@ class _Git:
         """Run git with the arguments `words`, such as `rev-parse HEAD`, and return its standard output. Raises
         GitProblem if git fails or the deadline passes. `stdin` is its standard input.
 
-        With `most_bytes` the output is cut to `most_bytes + 1` bytes: a result that is longer than `most_bytes` tells
-        the caller that the limit was exceeded. None means no limit."""
+        `most_bytes` limits the output; None means no limit. A longer output is cut to `most_bytes + 1` bytes, by
+        which the caller sees that the limit was exceeded."""
         argv = ["git", *(word for setting in _SETTINGS for word in ("-c", setting)), *words]
         with tempfile.TemporaryFile() as told:
             done = self._done(argv, stdin, told.fileno())
@@ -109,9 +109,9 @@ def observe_git(tree: Tree, most_bytes: int = PATCH_MAX_BYTES) -> tuple[GitSeen,
 
 
 def check_out(repository: Path, wanted: GitSeen, patch: bytes, target: Path) -> Path:
-    """Write the files that the commit `wanted.commit` has below `wanted.prefix`, with `patch` (the uncommitted changes)
-    applied, below `target`. Return the folder in `target` that corresponds to the folder that was synced. `repository`
-    is any folder of the git repository. Used to restore the code of a job for a replay.
+    """Restore the code of a job into the folder `target`, for a replay: the files that the commit `wanted.commit` has
+    below `wanted.prefix`, with `patch` (the uncommitted changes) applied. Return the folder in `target` that
+    corresponds to the folder that was synced. `repository` is any folder of the git repository.
 
     The files are written from a git index, because `git archive` would leave out files with the attribute
     `export-ignore`. Raises GitProblem if the repository lacks the commit or git fails."""

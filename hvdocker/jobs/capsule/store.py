@@ -107,8 +107,9 @@ def fetch_capsule_files(located: Located, session: Session, state: ClusterState,
 
 
 def _first_of_each(session: Session, state: ClusterState, job: str) -> tuple[str, dict[str, bytes]]:
-    """Return the first observed host (in `state`) that has the capsule (empty if no host has it), and the job files by
-    name, each from the first host that has this file."""
+    """Return a host and the job's files. The host is the first one in `state` (the observed hosts) that has the
+    capsule, or empty if none has it. The files are contents by file name; each file comes from the first host that has
+    it."""
     by_host = _files_by_host(session, state, job)
     files = {name: body for there in reversed(by_host.values()) for name, body in there.items()}
     return next((host for host, there in by_host.items() if CAPSULE_FILE in there), ""), files
@@ -119,8 +120,8 @@ def find_capsules(
 ) -> list[StoredCapsule]:
     """Return the capsules of the jobs `wanted`, in this order. Each job is given by its id or a unique prefix of it.
 
-    Capsules are read from the controller. The hosts are asked for those that the controller lacks, and with
-    `needs_record` also for those without a record of the job's end. Raises HvdockerError if a capsule is found
+    A capsule is read from the controller if it is there. Otherwise the hosts are asked for it. With `needs_record`
+    they are also asked if the controller has no record of the job's end. Raises HvdockerError if a capsule is found
     nowhere."""
     found = {word: _stored(located, word) for word in wanted}
     lacking = [word for word, stored in found.items() if stored is None or (needs_record and not stored.has_ended)]
@@ -135,8 +136,8 @@ def _from_hosts(
     """Return the capsules of the jobs in `wanted`, completed with files from the hosts.
 
     The keys of `wanted` are job ids or prefixes. A value is the capsule that the controller has, or None if it has
-    none. If this fails and a value is None, raise the error. If this fails and no value is None, so that only records
-    are missing, send a note and return `wanted` unchanged."""
+    none. If the hosts cannot be read, the error is raised if a value is None. Otherwise only records are missing:
+    then a note is sent, and `wanted` is returned unchanged."""
     try:
         with connected(env, located, must_all=False) as session:
             from hvdocker.observe.hosts import partial_state
@@ -178,8 +179,8 @@ def find_capsule_on_hosts(
     """Return the capsule of the job `wanted` (an id or a prefix), with files from the observed hosts (`state`). `known`
     is the capsule that the controller has, None if it has none.
 
-    A `known` capsule is kept; otherwise capsule and patch come from the first host that has them. A record is added if
-    the job's end is not known yet. Raises UsageProblem if there is no capsule anywhere."""
+    If `known` is None, the capsule and its patch come from the first host that has them. If the end of the job is
+    not known yet, its record is added from the hosts. Raises UsageProblem if there is no capsule anywhere."""
     job = known.capsule.job if known else names.match_job(wanted, known_jobs(state))
     by_host = _files_by_host(session, state, job)
     found = known
@@ -210,9 +211,9 @@ def _files_by_host(session: Session, state: ClusterState, job: str) -> dict[str,
 
 
 def _read_job_files(link: HostLink, folder: str) -> dict[str, bytes]:
-    """Return the content of those JOB_FILES that exist in `folder`, the job's folder on a host, by name. A job of an
-    earlier version of hvdocker lacks some of them. Raises HvdockerError if the files are too large or arrive
-    damaged."""
+    """Return, by name, the content of those files in JOB_FILES that exist in `folder`, the job's folder on a host. A
+    job that an earlier version of hvdocker started lacks some of the files. Raises HvdockerError if the files are too
+    large or arrive damaged."""
     read = bytearray()
     for chunk in link.stream(host_folders.pack_tar(folder, JOB_FILES)):
         read += chunk

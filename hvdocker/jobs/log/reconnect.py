@@ -26,8 +26,8 @@ MAX_PAUSE_S = 8.0
 class Reconnect:
     """Reopens a broken link to `host`, the head of the job `job`. Call it with the error that broke the link.
     `patience_s` is how long opening is tried, in seconds. If the host stays unreachable, `diagnose` returns the error
-    for the user, or None if the cause cannot be determined. `open` opens a link to a host; tests replace it, `clock`
-    and `sleep`."""
+    for the user, or None if the cause cannot be determined. `open` opens a link to a host. Tests replace `open`,
+    `clock` and `sleep`."""
 
     env: Env
     located: Located
@@ -70,8 +70,8 @@ class Reconnect:
         return f"hvdocker logs -f {self.job}{self.located.flag}"
 
     def _opened(self) -> HostLink | HvdockerError:
-        """Return a new link, or the last error if none was opened within `patience_s`. Only errors that may pass are
-        tried again (HostUnreachable, HostUnfit, CommandTimeout); any other is raised."""
+        """Return a new link, or the last error if none could be opened within `patience_s`. Opening is tried again
+        after errors that may be temporary (HostUnreachable, HostUnfit, CommandTimeout); any other error is raised."""
         deadline = self.clock() + self.patience_s
         for pause_s in _pauses():
             try:
@@ -83,8 +83,8 @@ class Reconnect:
         raise AssertionError("pauses never end")
 
     def _open(self) -> HostLink:
-        """Open a link and ping the engine. Raise HvdockerError if either fails: a host whose engine does not answer yet
-        does not count as back."""
+        """Open a link to the host, ping the engine through it, and return the link. Raise HvdockerError if either
+        fails: a host whose engine does not answer yet cannot be used."""
         from hvdocker.observe.hosts import find_engine
         from hvdocker.transport.errors import translating_errors
 

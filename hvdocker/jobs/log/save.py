@@ -22,9 +22,9 @@ LOG_FILE = "output.log"
 
 @dataclass(frozen=True)
 class SavedLog:
-    """What is known of a log after it was saved. `inspected` is what `docker inspect` says about the container; values
-    are `Any` because they come from parsed JSON. `missing` tells the user which part of the output is missing; it is
-    empty if none is known to be missing."""
+    """The result of saving a log. `inspected` is what `docker inspect` says about the container; values are `Any`
+    because they come from parsed JSON. `missing` tells the user which part of the output is missing; it is empty if
+    none is known to be missing."""
 
     inspected: Mapping[str, Any]
     missing: str = ""
@@ -87,8 +87,8 @@ def missing_beginning(link: HostLink, container: str, lines: int, record: JobRec
     `lines` lines. Empty if none is known to be missing, for example because there is no record. `record` is the job's
     record; None means that it is read here.
 
-    At the end of every run of the launcher, the supervisor adds the lines of that run to a count in record.json. It
-    does not count its own lines, which are few."""
+    The number of lines in the log is compared with a count in record.json. The supervisor updates this count at the
+    end of every run of the launcher. It does not count its own lines, which are few."""
     record = record or _read_record(link, container)
     gone = record.output_lines - lines if record else 0
     if gone <= 0:

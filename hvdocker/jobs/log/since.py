@@ -25,9 +25,9 @@ class Since:
     at: float | None = None
 
     def on(self, link: HostLink) -> float:
-        """Return the time as a Unix time, for the log on the host of `link`. A duration is subtracted from the clock of
-        that host, because its engine stamps the lines; the clock of the controller may differ. If the host's clock
-        cannot be read, return 1, so that no line is left out."""
+        """Return the time as a Unix time by the clock of the host of `link`. That host's engine stamps the lines of the
+        log, and the clock of the controller may differ. If the host's clock cannot be read, a duration becomes the Unix
+        time 1, so that no line is left out."""
         if self.at is not None:
             return self.at
         from hvdocker.observe.clock import clock, read_clock

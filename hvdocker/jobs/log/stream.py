@@ -57,10 +57,12 @@ class LogReader:
 
     `link` is the current link; when it breaks or the engine does not answer, `reopen` returns a new one. Without
     `reopen` the error (HostUnreachable or HostUnfit) is raised. `runs` returns whether the job still runs. `tail` (a
-    number of last lines) and `since` (a Unix time) say where reading begins. `_recent` counts the pieces of the last
-    _SECONDS_BACK seconds in which output came, by second; `_older` has the hashes of earlier pieces. `_newest` is the
-    newest time stamp. `_known` counts the pieces that were already yielded and that the engine is expected to send
-    again."""
+    number of last lines) and `since` (a Unix time) say where reading begins.
+
+    The other fields are needed to skip pieces that the engine sends again. `_recent` counts the pieces of the last
+    _SECONDS_BACK seconds in which output came, by second. `_older` has the hashes of earlier pieces. `_newest` is
+    the newest time stamp. `_known` counts the pieces that were already yielded and that the engine is expected to
+    send again."""
 
     link: HostLink
     container: str
@@ -129,9 +131,9 @@ class LogReader:
         return True
 
     def _start_arguments(self) -> dict[str, object]:
-        """Return the arguments of the engine's `logs` that say where the stream begins. If nothing was read yet, `tail`
-        and `since` say it. Otherwise the stream begins with the oldest second in `_recent`, so that no piece is missed;
-        pieces that come twice are skipped later."""
+        """Return the arguments for the engine's `logs` that say where the stream begins. If nothing was read yet, they
+        are made from `tail` and `since`. Otherwise the stream begins with the oldest second in `_recent`, so that no
+        piece is missed; pieces that come twice are skipped later."""
         if not self._recent:
             begin = {} if self.since is None else {"since": self.since}
             return {"tail": "all" if self.tail is None else self.tail, **begin}

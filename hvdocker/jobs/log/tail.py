@@ -23,8 +23,8 @@ GROWTH_FACTOR = 8
 
 @dataclass(frozen=True)
 class LogTail:
-    """The last lines of a log, and where another reader has to continue after them: it reads the log from `since` (Unix
-    time; None is the beginning of the log) and drops the first `skip` lines, which were already read."""
+    """The last lines of a log, and where another reader has to continue. That reader reads the log from `since` (a Unix
+    time; None is the beginning of the log) and drops the first `skip` lines, because they were already read."""
 
     lines: tuple[Line, ...]
     since: float | None = None
@@ -52,13 +52,13 @@ def read_tail(
 ) -> LogTail:
     """Return the last `count` lines in the log of the master `container` that pass the filter `wanted`, and where a
     reader continues after them. `placement` says on which host each rank is. Lines before `since` (a Unix time) are
-    left out; None means no limit. With `is_open` (the job still runs) an unfinished last line is left to that reader.
-    `launcher` is the name of the job's launcher: its `filter` removes lines that it wrote itself and that say nothing
-    new.
+    left out; None means no limit. With `is_open` (the job still runs) an unfinished last line is not returned, but left
+    to that reader. `launcher` is the name of the job's launcher: its `filter` removes lines that it wrote itself and
+    that say nothing new.
 
-    An engine can begin a log at a time, but not after a certain line. So this function reads at least the whole last
-    second of the log. The reader begins with that second again, or at `since` if everything after that was read here.
-    It skips the lines that were read here."""
+    An engine can send a log from a certain time on, but not from a certain line on. So this function reads at least
+    the whole last second of the log. The other reader begins with that second again, or at `since` if this function
+    has read everything after `since`. It skips the lines that this function has read."""
     asked = count + EXTRA_LINES
     while True:
         pieces = _pieces(link, container, asked, since)

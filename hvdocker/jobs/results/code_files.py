@@ -1,7 +1,7 @@
 """Decide which files in the code folder of a host are a job's work, and of which job. Pure.
 
-A file is a job's work if no sync put it there, or if it has changed since the sync put it there. Several jobs use
-one code folder. A file belongs to the newest job that ran when the file was last changed."""
+A file is a job's work if no sync wrote it, or if it has changed since a sync wrote it. Several jobs use one code
+folder. A file belongs to the newest job that ran when the file was last changed."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _SECTIONS = 5
 class CodeFile:
     """A file that a job left in the code folder of a host.
 
-    `source` is its path below the cluster's folder on the host, `name` its path in the job's folder on the controller.
-    `source` is in the folder `code`, or in REPLACED_FOLDER if a later sync replaced the file. `look` has mode, size and
-    times, as text `MODE/SIZE/MODIFIED/CHANGED`. `is_closed` means that this is a folder which the SSH user cannot
-    read."""
+    `source` is its path below the cluster's folder on the host, `name` its path in the job's folder on the
+    controller. `source` is in the folder `code`, or in REPLACED_FOLDER if a later sync replaced the file. `look` has
+    mode, size and times, as text `MODE/SIZE/MODIFIED/CHANGED`. `is_closed` means that this is not a file but a
+    folder that the SSH user cannot read."""
 
     source: str
     name: str
@@ -47,8 +47,8 @@ class CodeFile:
 
 @dataclass(frozen=True)
 class HostCode:
-    """What jobs left in the code folder of one host: files by job id. The key NO_JOB has the files if the
-    host has had no job."""
+    """The files that jobs left in the code folder of one host, by job id. If the host has had no job, the files are
+    under the key NO_JOB."""
 
     files: Mapping[str, tuple[CodeFile, ...]] = field(default_factory=dict)
 
@@ -64,7 +64,7 @@ class HostCode:
 
 @dataclass(frozen=True)
 class _Period:
-    """The time in which a job ran on a host, by the host's clock. `start` and `end` are texts that sort in order of
+    """The period in which a job ran on a host, by the host's clock. `start` and `end` are texts that sort in order of
     time; `end` is None if the job still runs."""
 
     job: str
@@ -97,9 +97,9 @@ def parse_code(answer: bytes, running: Collection[str]) -> HostCode | None:
 
 
 def _changed(index: bytes, pending: bytes, code: bytes) -> Iterator[CodeFile]:
-    """Yield the files in the code folder that are not as the last sync left them: jobs wrote them. The arguments are
-    sections of what `list_code` printed: `index` is the index of the last sync, `pending` has the rows of interrupted
-    syncs, `code` the files as they are now."""
+    """Yield the files in the code folder that jobs wrote: those that differ from what the last sync wrote. The
+    arguments are sections of the output of the command from `list_code`. `index` is the index of the last sync,
+    `pending` has the rows of interrupted syncs, and `code` has the files as they are now."""
     synced = parse_listing(index.partition(b"\n")[2].partition(b"\n")[2])
     unfinished = {str(row[0]): row for line in pending.splitlines() for row in parse_rows(line)}
     for path, look in parse_listing(code).items():
@@ -108,8 +108,8 @@ def _changed(index: bytes, pending: bytes, code: bytes) -> Iterator[CodeFile]:
 
 
 def _is_of_sync(look: bytes, row: list[object] | None) -> bool:
-    """Return whether an interrupted sync wrote a file; then no job wrote it. This is so if the file has the size and
-    time that the sync would give it, or if it is a symlink and the sync was to write a symlink.
+    """Return whether an interrupted sync, and not a job, wrote a file. A file is the sync's if it has the size and time
+    that the sync would give it. A symlink is the sync's if the sync was about to write a symlink there.
 
     `look` has the file's mode, size and times, as text `MODE/SIZE/MODIFIED/CHANGED`. `row` is the file's row in the
     list of what the sync was about to write, None if the list does not have the file."""
@@ -124,8 +124,8 @@ def _is_of_sync(look: bytes, row: list[object] | None) -> bool:
 
 
 def _replaced(listing: bytes) -> Iterator[CodeFile]:
-    """Yield the files of jobs that later syncs moved away, newest first. Each sync moves them to a folder of its own in
-    REPLACED_FOLDER; `listing` lists the files in these folders."""
+    """Yield the files that jobs had written and that later syncs moved away, newest first. Each sync moves them to a
+    folder of its own in REPLACED_FOLDER; `listing` lists the files in these folders."""
     found = parse_listing(listing).items()
     for path, look in sorted(found, key=lambda item: item[1].rpartition(b"/")[2], reverse=True):
         _, _, name = path.partition("/")
@@ -134,8 +134,8 @@ def _replaced(listing: bytes) -> Iterator[CodeFile]:
 
 
 def _with_own_names(files: list[CodeFile]) -> Iterator[CodeFile]:
-    """Yield the files with names that differ from each other. If two have the same name, the later one in `files`, an
-    older version, gets a suffix: the name of the sync that replaced it."""
+    """Yield the files, each with a name of its own. If two files have the same name, the later one in `files` is an
+    older version. It gets a suffix: the name of the sync that replaced it."""
     taken: set[str] = set()
     for file in files:
         name = file.name
@@ -146,8 +146,8 @@ def _with_own_names(files: list[CodeFile]) -> Iterator[CodeFile]:
 
 
 def _periods(listing: Mapping[str, bytes], running: Collection[str]) -> list[_Period]:
-    """Return when each job ran, ordered by start. `listing` has the files of all job folders: a text
-    `MODE/SIZE/MODIFIED/CHANGED` by path, which begins with the job id. `running` are the ids of the jobs that run now.
+    """Return when each job ran, ordered by start. `listing` has the files of all job folders by path; a path begins
+    with the job id. The values are texts `MODE/SIZE/MODIFIED/CHANGED`. `running` are the ids of the jobs that run now.
 
     A job's period goes from the time of its oldest file to that of its newest. The newest is written at the end, when
     rank wrappers record how their ranks ended."""
@@ -161,9 +161,11 @@ def _periods(listing: Mapping[str, bytes], running: Collection[str]) -> list[_Pe
 
 
 def _job_of(time: bytes, periods: list[_Period]) -> str:
-    """Return the job to which a file belongs that was last changed at `time`: the newest job that ran then, else the
-    newest that had begun before, else the newest of all. NO_JOB if there are no jobs. `periods` says when each job
-    ran."""
+    """Return the id of the job to which a file belongs. `time` is when the file was last changed; `periods` says when
+    each job ran.
+
+    The job is the newest one that ran at `time`. If none did, it is the newest one that had started before, else the
+    newest of all. Return NO_JOB if there are no jobs."""
     within = [period for period in periods if period.contains(time)]
     begun = [period for period in periods if period.start <= time]
     chosen = within or begun or periods

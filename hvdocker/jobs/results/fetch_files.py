@@ -75,8 +75,8 @@ def _check_space(sources: Sequence[JobSource], target: Path) -> None:
 
 
 def _remove_stale_staging(target: Path) -> None:
-    """Remove the staging folders in `target` whose process was killed before it could remove them. A folder whose
-    process still runs is left alone."""
+    """Remove the staging folders in `target` that a killed fetch left. A staging folder of a process that still runs is
+    left alone."""
     for folder in target.glob(f"{_STAGING_PREFIX}*"):
         with suppress(OSError):
             if has_process_ended((folder / _STAGING_OWNER).read_text()):

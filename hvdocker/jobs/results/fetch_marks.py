@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FetchMark:
-    """What was already fetched of a job, as fetched.json stores it. All files that `hosts` have of the job were fetched
-    into `folder`. `code` has, by host, the digest (`HostCode.digest`) of the files that came from the code folder.
+    """What was already fetched of a job, as fetched.json stores it. All files of the job on the hosts in `hosts` were
+    fetched into `folder`. `code` has, by host, the digest (`HostCode.digest`) of the files that came from the code
+    folder.
 
     Only hosts that were read after the job ended are marked, because a running job may write more files."""
 
@@ -63,8 +64,8 @@ def clear_fetched_hosts(located: Located, job: str) -> None:
 
 
 def unfetched_jobs(located: Located, state: ClusterState) -> tuple[str, ...]:
-    """Return the ids of the jobs that have files on at least one host from which they were not fetched after the job
-    ended. `down` fetches these jobs before it removes the cluster."""
+    """Return the ids of the jobs that have files on a host from which nothing was fetched after the job ended. `down`
+    fetches these jobs before it removes the cluster."""
     hosts: dict[str, set[str]] = {}
     for name, seen in state.hosts.items():
         for job in filter(names.is_safe_file_name, seen.job_folders):
@@ -74,9 +75,9 @@ def unfetched_jobs(located: Located, state: ClusterState) -> tuple[str, ...]:
 
 
 def unfetched_code(located: Located, code: Mapping[str, HostCode]) -> tuple[str, ...]:
-    """Return the ids of the jobs that left files in the code folder of a host which were not fetched, or have changed
-    since. NO_JOB is among them if there are files that belong to no job, even if they were fetched. `code` has what
-    jobs left, by host. `down` fetches these files before it removes the cluster."""
+    """Return the ids of the jobs with files in the code folder of a host that were not fetched, or have changed since
+    they were fetched. NO_JOB is among the ids if there are files that belong to no job, even if those were fetched.
+    `code` has the files that jobs left, by host. `down` fetches these files before it removes the cluster."""
     found: dict[str, None] = {}
     for host, left in code.items():
         for job in left.files:

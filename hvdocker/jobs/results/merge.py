@@ -22,12 +22,14 @@ _MOST_NAME_BYTES = 240
 
 @dataclass
 class FetchedFiles:
-    """The result of a fetch. `hosts` are the hosts that this fetch read completely. `files` and `bytes` count what was
-    moved into `folder`. `code_files` counts those of them that the job had left in the code folder.
+    """The result of a fetch. `hosts` are the hosts that this fetch read completely. `files` and `bytes` are the number
+    and total size of the files that were moved into `folder`. `code_files` is the number of those files that came from
+    the code folder.
 
     `clashes` are paths whose files differ between hosts; each version that this fetch read is kept as name.<host>.
-    `skipped` has what was left out, such as pipes or the lost beginning of a log. `unread` has what could not be read.
-    Both are texts with the reason. `code` has, by host, a digest of the job's files in the code folder."""
+    `skipped` has what was left out, such as pipes or the lost beginning of a log; `unread` has what could not be
+    read. The items of both are texts that include the reason. `code` has, by host, a digest of the job's files in
+    the code folder."""
 
     folder: Path
     hosts: tuple[str, ...] = ()
@@ -118,7 +120,7 @@ def _choose_names(
 
 def _name_with_host(name: str, host: str) -> str:
     """Return `name.<host>`, the name of one host's version of a file. If the last part of this path is too long for a
-    file system, it is cut and gets a digest, so that two long names stay different."""
+    file system, it is cut, and a digest is appended that keeps two long names different."""
     above, slash, last = name.rpartition("/")
     if len(os.fsencode(f"{last}.{host}")) > _MOST_NAME_BYTES:
         digest = hashlib.sha256(os.fsencode(last)).hexdigest()[:8]
@@ -150,8 +152,8 @@ def _collect(staged: Sequence[tuple[str, Path]]) -> _Staged:
 
 
 def _free_name(name: str, *taken: Mapping[str, object]) -> str:
-    """Return the name, with as many `_` appended as are needed to be in none of the mappings `taken`, whose keys are
-    the names of other files."""
+    """Return `name`, or `name` with `_` appended as often as needed until no other file has this name. The keys of the
+    mappings `taken` are the names of other files."""
     while any(name in names for names in taken):
         name += "_"
     return name
@@ -187,8 +189,8 @@ def _is_blocked(folder: Path, name: str) -> bool:
 
 
 def _content(path: Path) -> str:
-    """Return a text that is equal for two files with the same content, two symlinks with the same target, or two
-    folders."""
+    """Return a text by which entries are compared. It is equal for two files with the same content, for two symlinks
+    with the same target, and for any two folders."""
     if path.is_symlink():
         return f"link {path.readlink()}"
     if path.is_dir():

@@ -26,10 +26,10 @@ OUTPUT_FOLDERS = ("out", "logs")
 class JobSource:
     """Where one host has files of a job.
 
-    `folder` is the job's folder there, None if only `code` is to be read. `code` are the files that the job left in the
-    code folder; `cluster_dir` is the cluster's folder, from which their paths start. `container` is the name of a
-    container that has these folders mounted: through it the engine reads files that the SSH user may not read. None if
-    there is no such container."""
+    `folder` is the job's folder there, None if only `code` is to be read. `code` are the files that the job left in
+    the code folder; their paths are relative to `cluster_dir`, the cluster's folder. `container` is the name of a
+    container that has these folders mounted: through it the engine reads files that the SSH user may not read. None
+    if there is no such container."""
 
     link: HostLink
     folder: str | None
@@ -113,8 +113,8 @@ class _Part(ABC):
 
     @abstractmethod
     def unread_paths(self, place: Path, came: Unpacked) -> list[str]:
-        """Return the paths on the host of files that did not arrive. `place` is the staging folder with those that did;
-        `came` is the result of unpacking."""
+        """Return the paths, on the host, of files that did not arrive. `place` is the staging folder with the files
+        that arrived; `came` is the result of unpacking."""
 
     def unpack(self, place: Path, command: Command) -> Unpacked:
         chunks = self.source.link.stream(command, self.listed())
@@ -135,8 +135,8 @@ class _Part(ABC):
                 self.found.unread.append(f"{self.rename(path)}: {problem}")
 
     def _read_path(self, path: str, place: Path) -> str | None:
-        """Read the file or folder `path` through the engine, and unpack it below `place`. Return the reason as text if
-        that is not possible, else None."""
+        """Read the file or folder `path` through the engine, and unpack it below `place`. Return None, or the reason as
+        text if the path cannot be read."""
         link, above = self.source.link, posixpath.dirname(self.rename(path))
         if self.source.container is None:
             return "permission denied"
@@ -153,7 +153,7 @@ class _Part(ABC):
 
 
 class _Outputs(_Part):
-    """The job's outputs and logs: its folders `out` and `logs`."""
+    """Reads the job's outputs and logs: the folders `out` and `logs` of the job."""
 
     @property
     def folder(self) -> str:
@@ -169,19 +169,19 @@ class _Outputs(_Part):
         command = host_folders.list_unreadable(self.folder, OUTPUT_FOLDERS)
         paths = _split_paths(self.source.link.run(command, timeout_s=None).out)
         if not paths and came.error:
-            # Something else went wrong.
+            # The SSH user can read all files, so the error has another cause.
             raise came.error
         return paths
 
 
 class _Code(_Part):
-    """The files that the job left in the code folder."""
+    """Reads the files that the job left in the code folder."""
 
     def pack(self) -> Command:
         return host_folders.pack_listed(self.source.cluster_dir)
 
     def unpack(self, place: Path, command: Command) -> Unpacked:
-        # Not every tar makes an archive without a file.
+        # Some versions of tar refuse to make an archive without a file.
         return super().unpack(place, command) if self.listed() else Unpacked([])
 
     def listed(self) -> list[bytes]:
@@ -206,7 +206,8 @@ class _Code(_Part):
         the SSH user cannot read. A file that a running job removed after it was listed does not count as missing.
         `place` is the staging folder with the files that arrived, `came` the result of unpacking.
 
-        Raises the error in `came` if all files arrived, but not with all their content, and no folder is closed."""
+        Raises the error in `came` if all files arrived, but some without all their content, and the SSH user could
+        read all folders."""
         expected = [file.source for file in self.source.code if not file.is_closed]
         missing = [path for path in expected if not os.path.lexists(place / self.rename(path))]
         if not missing:

@@ -58,9 +58,9 @@ class Unpacked:
 
 
 def unpack(job: str, chunks: Iterator[bytes], place: Path, host: str, rename: Rename = str) -> Unpacked:
-    """Unpack an archive of the job's files, which `host` sends as `chunks`, below `place`. `rename` returns the path
-    below `place` for the name of an entry; by default both are the same. Raises HvdockerError if the archive is damaged
-    or has an entry that would be written outside of the job's folders."""
+    """Unpack an archive of the job's files, which `host` sends as `chunks`, below `place`. `rename` maps the name of an
+    entry to its path below `place`; by default both are the same. Raises HvdockerError if the archive is damaged or has
+    an entry that would be written outside of the job's folders."""
     pipe = _StreamReader(chunks)
     skipped: list[str] = []
     try:
@@ -140,9 +140,9 @@ def _extract_member(tar: tarfile.TarFile, member: tarfile.TarInfo, place: Path) 
 
 
 def _rebased_link(path: PurePosixPath, target: str, job: str) -> str:
-    """Return a symlink target that works on the controller. An absolute path into the container's output folder (of the
-    job `job`) or code folder becomes relative to the folder of the symlink, whose path in the archive is `path`; any
-    other target is returned unchanged."""
+    """Return a symlink target that works on the controller. `target` is the target in the container, `path` the path of
+    the symlink in the archive. An absolute target in the output folder of the job, or in the code folder, becomes
+    relative to the folder of the symlink. Any other target is returned unchanged."""
     outputs = ("/out", f"{names.CONTAINER_FOLDER}/out", f"{names.JOBS_MOUNT}/{job}/out")
     for top, folder in (*((top, "out") for top in outputs), (names.CODE_MOUNT, "code")):
         if target == top or target.startswith(f"{top}/"):
@@ -152,8 +152,8 @@ def _rebased_link(path: PurePosixPath, target: str, job: str) -> str:
 
 
 def _stays_inside(folder: PurePosixPath, target: str) -> bool:
-    """Return whether a symlink or hard link never leads out of the top folder of the archive. `target` is its target,
-    which starts at `folder`, a path relative to the top. An absolute target counts as outside."""
+    """Return whether a symlink or hard link never leads out of the top folder of the archive. `target` is the target of
+    the link, relative to `folder`; `folder` is relative to the top folder. An absolute target counts as outside."""
     depth = len(folder.parts)
     if target.startswith("/"):
         return False

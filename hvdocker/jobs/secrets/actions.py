@@ -45,8 +45,8 @@ def _remove(context: Context, host: str, container: str, jobs: Sequence[str]) ->
 
 @contextmanager
 def _errors_as_notes(step: Step, context: Context) -> Iterator[None]:
-    """If the `with` block fails, send a note that secrets may be left in the container, and do not raise the error.
-    Only HostUnreachable is raised.
+    """If the `with` block fails, send a note that secrets may be left in the container of the step, and do not raise
+    the error. Only HostUnreachable is raised.
 
     So the next job can start even if the secrets of an ended job cannot be removed."""
     try:

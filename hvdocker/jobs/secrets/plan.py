@@ -40,7 +40,8 @@ def steps_after_kill(inventory: Inventory, placed: Mapping[str, HostPlan], job: 
     """Return the steps that remove the secrets of a job whose master was killed. Empty if the job has no secrets.
     `placed` has the host plans by host.
 
-    For the `train` that started the job and so knows its hosts; other commands use `steps_after_stop`."""
+    The `train` that started the job uses this function, because it knows the job's hosts. Other commands use
+    `steps_after_stop`."""
     if not job.secrets:
         return []
     head, *others = job.placement.hosts
@@ -52,8 +53,8 @@ def steps_after_kill(inventory: Inventory, placed: Mapping[str, HostPlan], job: 
 def steps_after_stop(head: str, master: ContainerSeen, workers: Iterable[ContainerSeen]) -> list[Step]:
     """Return the steps that remove the secrets of a job whose master was stopped. Empty if the job has no secrets.
 
-    For commands that did not start the job. Labels of the `master` and of the `workers` say which secrets the job has
-    and which hosts had ranks. `head` is the host of the master."""
+    Commands that did not start the job use this function. Labels of the `master` and of the `workers` say which
+    secrets the job has and which hosts had ranks. `head` is the host of the master."""
     if not master.secrets:
         return []
     others = [host for host in master.placement.hosts if host != head]
@@ -86,12 +87,12 @@ ContainersByHost = Mapping[str, Iterable[ContainerSeen]]
 
 
 def steps_for_unstarted_job(master: ContainerSeen, seen: ContainersByHost) -> list[Step]:
-    """Return the steps that remove the secrets of a job from its workers. The caller has seen that the job's `master`
-    was created but never started, and removes the master itself.
+    """Return the steps that remove secrets from the workers of a job whose `master` was created but never started. The
+    caller has checked this, and removes the master itself.
 
-    `seen` has the observed containers by host, with host names of the caller's inventory. Labels are not trusted: if
-    the job id in the master's label is not a plain file name, there are no steps, because it would become part of a
-    path."""
+    `seen` has the observed containers by host, with host names of the caller's inventory. Labels are not trusted,
+    and the job id in the master's label becomes part of a path. If the id is not a plain file name, no steps are
+    returned."""
     if not master.secrets or not names.is_safe_file_name(master.job):
         return []
     others = _others(master)
@@ -109,7 +110,7 @@ def _others(master: ContainerSeen) -> set[str]:
 
 
 def _workers(master: ContainerSeen, seen: ContainersByHost) -> Iterator[tuple[str, ContainerSeen]]:
-    """Yield the workers of the master's cluster, with the host on which each was observed."""
+    """Yield a pair (host, worker) for each observed worker of the master's cluster."""
     for host, containers in seen.items():
         for one in containers:
             if one.role == names.ROLE_WORKER and one.cluster == master.cluster:
@@ -117,8 +118,9 @@ def _workers(master: ContainerSeen, seen: ContainersByHost) -> Iterator[tuple[st
 
 
 def steps_for_ended_jobs(placed: Mapping[str, HostPlan], state: ClusterState) -> list[Step]:
-    """Return the steps with which the next `train` removes secrets that ended jobs may have left. `state` has their
-    masters, whose labels name the secrets. `placed` has the host plans by host; workers of other hosts are left alone.
+    """Return the steps with which the next `train` removes secrets that ended jobs may have left in masters and
+    workers. `state` has the masters of these jobs; their labels name the secrets. `placed` has the host plans by host;
+    workers of other hosts get no steps.
 
     Secrets are left in containers if the head died, or if a host was unreachable when the job ended. A job whose
     master is paused, or is being restarted by the engine, has not ended."""

@@ -10,10 +10,10 @@ from hvdocker.secret import SecretSource
 
 @dataclass(frozen=True)
 class PutSecrets(Step):
-    """Put a job's secrets into the container that runs the ranks of this host. The files belong to `uid` and `gid`.
+    """Put a job's secrets into the container that runs the ranks of this host, as files that belong to `uid` and `gid`.
     `secrets` has names and sources, because a plan contains no secret values. `is_master` says whether the container is
-    the job's master; otherwise it is a worker. If the start of the job fails, the secrets are removed from workers; a
-    master is removed as a whole."""
+    the job's master; otherwise it is a worker. If the start of the job fails, the secrets are removed from a worker
+    again. A master is removed as a whole then."""
 
     container: str
     uid: int

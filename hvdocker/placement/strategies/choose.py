@@ -29,7 +29,8 @@ _Key = tuple[list[int], list[int], list[tuple[int, ...]]]
 
 @dataclass(frozen=True)
 class ChosenSlots:
-    """The slots chosen on one host. `places` are their indices in `room.slots`, the free slots of the host."""
+    """The slots chosen on one host. `room` has the free slots of the host; `places` are the indices of the chosen slots
+    in `room.slots`."""
 
     room: FreeSlots
     places: tuple[int, ...]
@@ -74,7 +75,8 @@ def _field(models: frozenset[str], kinds: Sequence[HostKind], demand: Demand) ->
 
 
 def _fastest(fields: Sequence[Candidates], rooms: Sequence[FreeSlots], links: Links) -> LinkGraph | None:
-    """Return the graph with only the fastest pairs of hosts with which the demand can still be met.
+    """Return the graph of the fastest pairs of hosts that are enough to meet the demand. It has all pairs with at least
+    a minimum speed; with a higher minimum speed the demand could not be met.
 
     `rooms` are the hosts with their eligible free slots. `fields` are the hosts to choose from, one entry for each
     possible set of GPU models. The minimum speed of the graph is found by bisection over the measured speeds in
@@ -113,12 +115,12 @@ def _joined(count: int, pairs: Sequence[tuple[int, ...]]) -> list[int]:
 def _taken(
     hosts: Sequence[int], rooms: Sequence[FreeSlots], models: frozenset[str], field: Candidates, demand: Demand
 ) -> list[ChosenSlots]:
-    """Return the chosen slots of each host in `hosts` (indices in `rooms`), only of the GPU models in `models`.
-    `field` are the hosts that could be chosen for these models.
+    """Return the slots to take on each host in `hosts` (indices in `rooms`). Only slots with the GPU models in `models`
+    are taken. `field` has the hosts that could be chosen for these models.
 
-    If the demand has an odd share (the remainder of the job), one host of the size `demand.odd_size` gets only that
-    share. It is a host with too few slots of these models for a full share (a host in the bit mask `field.odd`), or the
-    last host of that size if there is no such host."""
+    If the demand has an odd share (the remainder of the job), one host of the size `demand.odd_size` gives only that
+    share. This is a host with too few slots of these models for a full share (its bit is set in `field.odd`). If there
+    is no such host, it is the last host of that size."""
     of_odd_size = [host for host in hosts if rooms[host].size == demand.odd_size]
     odd = next((host for host in of_odd_size if field.odd >> host & 1), of_odd_size[-1] if of_odd_size else -1)
     taken = []

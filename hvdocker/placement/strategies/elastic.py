@@ -36,8 +36,9 @@ def place_most(request: SlotRequest, offers: Sequence[Offer], links: Links = NO_
 
 
 def request_as_placed(request: SlotRequest, placement: Placement) -> SlotRequest:
-    """Return the request for exactly the number of slots in `placement`. It is no longer elastic (it has no least and
-    greatest number of slots), so `--explain` can show the other placements of the same size.
+    """Return the request for exactly the number of slots in `placement`. The returned request is not elastic (it has no
+    least and greatest number of slots), so that `--explain` can compare `placement` with other placements of the same
+    size.
 
     A request that is not elastic is returned unchanged."""
     return replace(request, np=placement.np, elastic=None) if request.elastic else request

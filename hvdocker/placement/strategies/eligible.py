@@ -1,6 +1,7 @@
 """Filters the offered slots by what a request allows: host, kind (GPU or not), model and memory. Pure.
 
-The strategies use only these eligible slots: other free slots count neither as free nor as left over on a host."""
+The strategies use only these eligible slots. They ignore all other free slots, also when they count the slots that
+are left over on a host."""
 
 from __future__ import annotations
 
@@ -112,10 +113,11 @@ def _eligible_held(gpu_request: GpuRequest | None, offer: Offer, fitting_slots: 
     """Return how many held slots of the host in `offer` would be eligible if they were free. A request without `-np`
     asks for these too, so it does not fit before they are free.
 
-    The kind and model of a held slot are unknown, so held slots are assumed to be like the host's other slots. If the
-    request asks for GPUs (`--gpu`), held slots count only if the host has free slots and all of them are eligible.
-    Otherwise they count unless the host is of the other kind than `wants_gpus` says (GPUs or processor slots).
-    `fitting_slots` is the number of eligible free slots of the host."""
+    The kind and model of a held slot are unknown, so held slots are assumed to be like the host's other slots. If
+    the request asks for GPUs (`--gpu`), held slots count only if the host has free slots and all of them are
+    eligible. Without such a request, held slots count, except on a host that is known to have the wrong kind of
+    slots: `wants_gpus` says whether GPUs or processor slots are wanted. `fitting_slots` is the number of eligible
+    free slots of the host."""
     if not offer.held_slots:
         return 0
     if gpu_request is not None and not gpu_request.is_none:

@@ -55,7 +55,8 @@ def nearest_equal_counts(np: int, rooms: Sequence[FreeSlots]) -> list[int]:
     """Return the nearest numbers of ranks below and above `np` that the strategy balanced can place. Used to suggest
     another `-np`.
 
-    A number that does not exist is left out. `rooms` are the hosts with their eligible free slots."""
+    The result has two numbers, one below and one above `np`, or only one of them if no other is possible. `rooms`
+    are the hosts with their eligible free slots."""
     sizes = Counter(room.size for room in rooms)
     below, above = 0, 0
     roomy = 0

@@ -1,4 +1,5 @@
-"""Places exactly the shares of `-H a:2,b:1`. Such a job may mix hosts with and without GPUs. Pure."""
+"""Places a job on exactly the hosts and slots that `-H` names, as in `-H a:2,b:1`. Such a job may mix hosts with and
+without GPUs. Pure."""
 
 from __future__ import annotations
 
@@ -10,8 +11,8 @@ from hvdocker.placement.strategies.refusal import not_enough_on_host_error
 
 
 def choose_exact(found: EligibleSlots) -> list[ChosenSlots] | NotEnoughSlots:
-    """Return the slots that `-H` names, or (not raised) the error for the first host that has too few eligible free
-    slots.
+    """Return the slots that `-H` names. If hosts have too few eligible free slots, return the error for the first such
+    host; it is not raised here.
 
     Raise UsageProblem if `-H` names a host twice or a host that is unknown or not allowed by `--include` and
     `--exclude`, or contradicts `-np`. `found` are the slots that the request may use (from `eligible_slots`)."""

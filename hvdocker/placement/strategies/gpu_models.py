@@ -34,8 +34,8 @@ class HostKind:
 
 
 def host_kinds(rooms: Sequence[FreeSlots]) -> list[HostKind]:
-    """Return the hosts in `rooms` in groups: all hosts of a group have the same number of free slots of each GPU
-    model. So each group has to be tried only once."""
+    """Return the hosts in `rooms` in groups: all hosts of a group have the same number of free slots of each GPU model.
+    A search then has to try each group only once."""
     alike: dict[tuple[tuple[str, int], ...], list[int]] = {}
     for place, room in enumerate(rooms):
         alike.setdefault(tuple(sorted(Counter(slot.model for slot in room.slots).items())), []).append(place)

@@ -8,8 +8,8 @@ from hvdocker.placement.strategies.eligible import FreeSlots
 
 
 def choose_slots_on_host(room: FreeSlots, share: int) -> tuple[int, ...]:
-    """Return the indices (in `room.slots`) of `share` free slots of the host, in ascending order. The caller ensures
-    that the host has so many.
+    """Choose `share` of the free slots of the host, and return their indices in `room.slots`, in ascending order. The
+    caller ensures that the host has at least so many free slots.
 
     The slots have as few GPU models as possible. Among such choices, the first slots are taken."""
     models = [slot.model for slot in room.slots]
@@ -33,7 +33,7 @@ def choose_slots_on_host(room: FreeSlots, share: int) -> tuple[int, ...]:
 def _max_slots(left: Counter[str], used: set[str], models: int) -> int:
     """Return how many slots of a host can be taken with at most `models` different GPU models.
 
-    `left` is the number of remaining slots of each model. `used` are the models that were chosen already; they count
-    among the `models`."""
+    `left` has the number of remaining slots by model. `used` are the models of slots that were chosen already; they
+    count towards the limit `models`."""
     others = sorted((many for model, many in left.items() if model not in used), reverse=True)
     return sum(left[model] for model in used) + sum(others[: models - len(used)])

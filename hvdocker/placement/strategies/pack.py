@@ -15,8 +15,8 @@ from hvdocker.placement.strategies.packed_sizes import packed_sizes
 
 
 def pack(np: int, rooms: Sequence[FreeSlots], links: Links) -> list[ChosenSlots]:
-    """Return `np` slots on the fewest hosts. `rooms`, the eligible free slots by host, have at least `np` slots
-    together. `links` are the measured speeds of pairs of hosts in bits per second: of choices with the same sizes and
+    """Return `np` slots on the fewest hosts. `rooms` are the hosts with their eligible free slots, together at least
+    `np`. `links` are the measured speeds of pairs of hosts in bits per second: of choices with the same sizes and
     equally few GPU models, the one with the fastest network is taken.
 
     The job takes all free slots of its hosts, except on the host with the fewest: that host gets the rest of the job.

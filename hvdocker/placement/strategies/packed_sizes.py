@@ -17,10 +17,12 @@ def packed_sizes(sizes: Sequence[int], np: int) -> list[int]:
     """Return the sizes of the hosts to use for `np` slots, in descending order. `sizes` are the sizes of all hosts,
     together at least `np`.
 
-    The number of hosts, k, is the smallest number for which the k largest hosts together have `np` slots. Other choices
-    of k hosts may leave fewer slots over, so all choices of k hosts that have at least `np` slots are tried, size by
-    size. Choices that lead to the same search state (`_State`) are tried once. There are few states: the k largest
-    hosts leave fewer slots over than the smallest of them has, because k-1 hosts are too few."""
+    The number of hosts to use, k, is the smallest number for which the k largest hosts together have `np` slots. Other
+    choices of k hosts may leave fewer slots over, so all choices of k hosts with at least `np` slots are tried. They
+    are tried size by size, and choices that lead to the same search state (`_State`) are tried only once.
+
+    There are few states. Choosing smaller hosts can lose only the slots that the k largest hosts have beyond `np`.
+    These are fewer than the slots of the smallest of them, because k-1 hosts are too few."""
     descending = sorted(sizes, reverse=True)
     sums = [0, *accumulate(descending)]
     hosts = next(count for count, total in enumerate(sums) if total >= np)
@@ -76,8 +78,8 @@ def _largest_first(
     layers: Sequence[set[_State]],
     sums: Sequence[int],
 ) -> list[int]:
-    """Return the sizes of the hosts on the way from the search state `start` to `end` that takes the most hosts of the
-    largest sizes.
+    """Return the sizes of the hosts to use, in descending order. Several choices of hosts lead from the search state
+    `start` to `end`; this is the one that takes the most hosts of the largest sizes.
 
     A state is the number of hosts still to choose and the number of slots that may still be lost. `groups` has a tuple
     for each size, the largest first: the size, the index of its first host, and the number of such hosts. `layers` are

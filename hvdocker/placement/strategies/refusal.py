@@ -129,7 +129,8 @@ def _gpu_flag_fix(gpu_request: GpuRequest | None) -> str:
 
 def _is_enough_when_released(found: EligibleSlots, np: int) -> bool:
     """Whether the eligible free slots and all held slots of the allowed hosts are together at least `np`. If so, the
-    error suggests to stop what holds them. `found` are the slots that the request may use (from `eligible_slots`)."""
+    error suggests to stop the jobs or clusters that hold slots. `found` are the slots that the request may use (from
+    `eligible_slots`)."""
     return np <= found.free_count + sum(offer.held_count for offer in found.offers)
 
 

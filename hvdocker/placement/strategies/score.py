@@ -27,8 +27,9 @@ CRITERIA = {
 class CriterionValue:
     """The value of one placement for one criterion.
 
-    `key` is compared: the smaller key is better. `worse` of a placement and `shown` of a better placement
-    together make a sentence such as `needs 3 hosts, not 2`. If `is_shown` is False, `merits` leaves it out."""
+    `key` is compared: the smaller key is better. `shown` is the value as text, such as `2`. `worse` is the text that
+    tells the value of a worse placement, such as `needs 3 hosts`; with `shown` of the better placement it becomes
+    `needs 3 hosts, not 2`. If `is_shown` is False, `merits` leaves the value out."""
 
     key: object
     shown: str
@@ -90,8 +91,8 @@ class PlacementScorer:
     def merits(self, score: Score) -> Mapping[str, str]:
         """Return the value of each criterion as text, by the name of the criterion, for `--explain`.
 
-        `order` and `devices` are left out, and criteria that have no value, for example `links` (network speed) if no
-        speed was measured."""
+        The criteria `order` and `devices` are left out. So are criteria without a value, for example `links`
+        (network speed) if no speed was measured."""
         return {name: value.shown for name, value in score.values.items() if value.is_shown}
 
     def _hosts(self, placement: Placement) -> CriterionValue:
@@ -116,7 +117,7 @@ class PlacementScorer:
 
     def _models_per_host(self, placement: Placement) -> CriterionValue:
         """Return the value of the criterion `models per host`: the number of GPU models on each host, in inventory
-        order. The strategy spread minimizes it host by host."""
+        order. The strategy spread minimizes this number on each host."""
         key = [len({self.places[device][1] for device in share.devices}) for share in self._in_order(placement)]
         most = max(key)
         return CriterionValue(key, str(most), f"mixes {pluralize(most, 'GPU model')} on a host", most > 0)

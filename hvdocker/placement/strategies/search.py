@@ -10,9 +10,9 @@ from dataclasses import dataclass
 class LinkGraph:
     """The pairs of hosts between which the network is fast enough.
 
-    `joined` has one bit mask for each host: the hosts with which it is such a pair. A search in the graph (for a
-    clique) gives up after `max_nodes` nodes as if there were no solution. The hosts that are chosen in the end may
-    then have a slower network than possible."""
+    `joined` has one bit mask for each host: the hosts to which its network is fast enough. A search in the graph
+    (for a clique) gives up after `max_nodes` nodes, as if there were no solution. Then the hosts that are chosen in
+    the end may have a slower network than possible."""
 
     joined: Sequence[int]
     max_nodes: int
@@ -56,8 +56,9 @@ def first_hosts(
     in lexicographic order.
 
     With `graph`, only hosts that are all paired with each other in the graph are chosen. Without `graph`, the search
-    never has to backtrack. `bound` is a choice found earlier: a choice that comes after it is of no use. Return None
-    if no hosts meet the needs, if they would come after `bound`, or if the search reaches `graph.max_nodes`."""
+    never has to backtrack. `bound` is a choice found earlier: a choice that comes after `bound` is not returned.
+    Return None if no hosts meet the needs, if they would come after `bound`, or if the search reaches
+    `graph.max_nodes`."""
     sizes = tuple(field.needs)
     every = field.odd
     for size in sizes:
@@ -86,7 +87,7 @@ def first_hosts(
 
 def _is_possible(field: Candidates, sizes: Sequence[int], node: _SearchNode) -> bool:
     """Whether `node.open`, the hosts that may still be chosen, has enough hosts of every size that is still needed. The
-    speed of the network between hosts is not looked at. `field` has the hosts of each size; `sizes` are the sizes in
+    speed of the network between hosts is not considered. `field` has the hosts of each size; `sizes` are the sizes in
     the order of `node.needs`."""
     for size, need in zip(sizes, node.needs, strict=True):
         if need:

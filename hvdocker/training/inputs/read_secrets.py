@@ -36,8 +36,8 @@ def read_secret(cwd: Path, source: SecretSource, environ: Mapping[str, str]) -> 
 
 
 def with_absolute_path(cwd: Path, source: SecretSource) -> SecretSource:
-    """Return the source with an absolute path; a relative path starts at `cwd`. A source without a path stays as it
-    is."""
+    """Return the source with an absolute path; a relative path starts at `cwd`. A source without a path is returned
+    unchanged."""
     return SecretSource(source.name, str(_path(cwd, source.path)) if source.path is not None else None)
 
 

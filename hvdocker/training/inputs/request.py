@@ -80,7 +80,7 @@ class TrainRequest:
 
 @dataclass(frozen=True)
 class JobInputs:
-    """A request with everything that was read for it on the controller.
+    """A request of `train` with everything that was read for it on the controller.
 
     `requirements` are the Python requirements of the job, None if there are none. `variables` are the environment
     variables of the ranks. `secrets` has the value of each secret by its source. `resilience` has the checked flags on

@@ -27,8 +27,8 @@ class ResilienceFlags:
 def resilience_of(
     flags: ResilienceFlags, np: int | None, hosts: str | None = None, rules: Sequence[Rule] = ()
 ) -> Resilience:
-    """Return what a job does on failure, as the flags say. Raises UsageProblem if they are invalid or contradict each
-    other.
+    """Check the flags and return them as a Resilience, which says what a job does on failure. Raises UsageProblem if
+    the flags are invalid or contradict each other.
 
     `np` and `hosts` are the values of `-np` and `-H`, None if not given. `rules` are the inventory's rules on log
     lines."""

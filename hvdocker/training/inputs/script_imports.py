@@ -1,7 +1,7 @@
 """Finds out which frameworks a script imports, itself or through other files that are synced with it.
 
-The files are parsed, never run, so the result is a guess. It leaves out imports that the script can do without (in a
-`try` that catches ImportError), and imports for type checkers only."""
+The files are parsed, never run, so the result is a guess. Optional imports (in a `try` that catches ImportError) and
+imports for type checkers only are left out."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def frameworks_imported(root: Path, start: str, sent: Collection[str], searched:
     """Return, by framework, the file that imports it. `start` is the path of the script relative to `root`, the folder
     that is synced; `sent` are the relative paths of the synced files. `searched` are the frameworks to look for.
 
-    An import that a synced file satisfies is no framework. At most MOST_FILES files are read. A file that is too large
-    or no Python is skipped."""
+    An import that finds a synced file, such as a module `torch` of the user, does not count as a framework. At most
+    MOST_FILES files are read. A file that is too large or is not valid Python is skipped."""
     found: dict[str, str] = {}
     queue, known = deque([start]), {start}
     for _ in range(MOST_FILES):
@@ -46,8 +46,9 @@ def start_file(module: str, sent: Collection[str]) -> str:
 
 
 def _files_of(module: str, folder: PurePosixPath) -> Iterator[str]:
-    """Yield the files that an import of `module` may read: the module and the packages above it, searched in the synced
-    folder and in `folder`, that of the importing file."""
+    """Yield the relative paths of the files that an import of `module` may read: those of the module and of the
+    packages that contain it. Each is searched in the synced folder and in `folder`, the folder of the importing
+    file."""
     parts = module.split(".")
     for base in dict.fromkeys((PurePosixPath(), folder)):
         for count in range(1, len(parts) + 1):
@@ -60,7 +61,7 @@ def _imports(file: Path, path: PurePosixPath) -> Iterator[str]:
     try:
         if file.stat().st_size > MOST_BYTES:
             return
-        # Whole, because a long chain of `elif` is nested as deeply as it is long.
+        # A list, so that a RecursionError is raised here: a long chain of `elif` is nested as deeply as it is long.
         found = [*_in_statements(ast.parse(file.read_bytes()).body, path)]
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         return
@@ -68,8 +69,8 @@ def _imports(file: Path, path: PurePosixPath) -> Iterator[str]:
 
 
 def _in_statements(body: list[ast.stmt], path: PurePosixPath) -> Iterator[str]:
-    """Yield the modules that statements import when they run. `path` is the file, for relative imports. The bodies of
-    functions other than `main` are left out: they may never run."""
+    """Yield the modules that the statements `body` import when they run. `path` is the path of the file, which is
+    needed for relative imports. The bodies of functions other than `main` are left out, because they may never run."""
     for node in body:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -91,8 +92,9 @@ def _in_statements(body: list[ast.stmt], path: PurePosixPath) -> Iterator[str]:
 
 
 def _in_try(node: ast.Try, path: PurePosixPath) -> Iterator[str]:
-    """Yield the modules that a `try` imports. If it imports and catches ImportError, the script can do without these
-    modules, without what is imported after them (`else`), and without what is imported in their place (`except`)."""
+    """Yield the modules that a `try` statement imports and the script needs. If the `try` block imports modules and an
+    `except` catches ImportError, these imports are optional and left out. The imports in that `except` and in `else`
+    are left out too."""
     body = list(_in_statements(node.body, path))
     is_optional = bool(body) and any(_catches_import_error(handler) for handler in node.handlers)
     if not is_optional:
@@ -105,8 +107,8 @@ def _in_try(node: ast.Try, path: PurePosixPath) -> Iterator[str]:
 
 
 def _blocks(node: ast.stmt) -> list[ast.stmt]:
-    """Return the statements inside a `for`, `while`, `with`, `match` or `class`, those of `else` and `case` too. Other
-    statements have none."""
+    """Return the statements inside a `for`, `while`, `with`, `match` or `class`, including those of `else` and `case`.
+    Return an empty list for a statement without inner statements."""
     found: list[ast.stmt] = []
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.stmt):

@@ -93,8 +93,8 @@ def _folder(cwd: Path, workdir: Path | None) -> Path:
 
 
 def _host_folder(folder: Path) -> Path | None:
-    """Return the folder `~/.hvdocker/CLUSTER/HOST` of a cluster that has this machine as a host, if `folder` lies in
-    it, else None."""
+    """Return the folder `~/.hvdocker/CLUSTER/HOST` that contains `folder`, or None if no such folder does. Such a
+    folder exists if this machine is a host of a cluster."""
     clusters = Path.home().resolve() / ".hvdocker"
     inside = (one for one in (folder, *folder.parents) if one.parent.parent == clusters)
     return next((one for one in inside if (one / "members").is_file()), None)

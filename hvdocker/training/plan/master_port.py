@@ -1,8 +1,8 @@
 """Chooses the ports of a job: a block of TCP ports that are free on all its hosts. Pure.
 
-The first port is that of rank 0, which ranks get as the variable MASTER_PORT. Of the others, each host uses one for
-each of its ranks. A label of the master has the block, so that other jobs do not choose these ports before the ranks
-have opened them."""
+The first port is that of rank 0; ranks get it as the variable MASTER_PORT. Each host uses one of the other ports for
+each of its ranks. A label of the master records the block, so that other jobs do not choose these ports before the
+ranks have opened them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ _RANGES = (range(MASTER_PORT, 32768), range(20000, MASTER_PORT), range(61000, 65
 
 
 def port_count(placement: Placement) -> int:
-    """Return how many ports a job needs: one, and one for each rank of the host with the largest share."""
+    """Return how many ports a job needs: one for rank 0 (MASTER_PORT), and one for each slot of the host with the most
+    slots. All hosts use the same port numbers."""
     return 1 + max(share.slots for share in placement.shares)
 
 
@@ -40,7 +41,8 @@ def ports_label(first: int, count: int) -> str:
 
 
 def ports_of_living_jobs(containers: Iterable[ContainerSeen]) -> frozenset[int]:
-    """Return the ports that living masters among `containers` hold by their labels. A damaged label counts as none."""
+    """Return the ports that jobs have reserved: those in the labels of the living masters among `containers`. A damaged
+    label counts as no port."""
     found: set[int] = set()
     for seen in containers:
         first, _, count = seen.labels.get(names.LABEL_MASTER_PORT, "").partition(":")

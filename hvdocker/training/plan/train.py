@@ -33,8 +33,8 @@ def plan_train(
     tidying: Sequence[Step] = (),
     capsule: CapsuleFiles | None = None,
 ) -> Plan:
-    """Return the plan that starts the job. `placed` has what was planned for the containers of each host; `maker` (the
-    owner and the version of hvdocker) goes into the labels of the master.
+    """Return the plan that starts the job. `placed` has the host plans by host; `maker` (the owner and the version of
+    hvdocker) goes into the labels of the master.
 
     `source` is the folder to sync, None to sync nothing. `checksum` makes the sync compare all files by content.
     `image` is the image of the master, None for the inventory's. It should be that of the head's worker, because ranks
@@ -79,11 +79,11 @@ def plan_train(
 
 
 def _capsule_steps(files: CapsuleFiles, folders: Mapping[str, str]) -> Iterator[Step]:
-    """Yield the steps that write the capsule into the job's folder on each host, and the patch into that of the head,
-    and of the others unless it is large (`files.patch_on`). `folders` has the path of that folder by host.
+    """Yield the steps that write the capsule and its patch into the job's folder on each host. A large patch is written
+    on the head only (`files.patch_on`). `folders` has the path of the job's folder by host.
 
     If the plan is printed as a shell script, the script does not contain the values of variables from the caller's
-    environment, but reads them when it runs. This is not done for values that the capsule hides: they stay hidden."""
+    environment, but reads them when it runs. Values that the capsule replaces by stars are stars in the script too."""
     capsule = files.capsule
     shown = tuple(name for name in capsule.env_from_caller if name not in capsule.hidden())
     for name, folder in folders.items():
@@ -138,8 +138,8 @@ def usable_host_plans(placed: Mapping[str, HostPlan], state: ClusterState, job: 
     """Return the host plans of the hosts on which a job that lost its head can be placed again. `job` is its id, and
     `placed` has the plans of all hosts by host.
 
-    Such a host has a running worker, and has no earlier master of the job: its container name would clash with that
-    of the new master."""
+    Such a host has a running worker and no earlier master of the job. An earlier master would have the same
+    container name as the new one."""
     workers = state.workers()
     had = {state.host_of(master) for master in state.masters() if master.job == job}
     return {

@@ -47,7 +47,8 @@ class RequirementsLayer:
 def requirements_layer(
     inventory: Inventory, state: ClusterState, hosts: Sequence[str], requirements: Requirements
 ) -> RequirementsLayer:
-    """Return the layer with `requirements` on top of the cluster's image, as the job's `hosts` have that image.
+    """Return the layer with `requirements` on top of the cluster's image. The content hash of that image is taken from
+    the job's `hosts`.
 
     Raises HvdockerError if none of these hosts has the cluster's image, and HostUnfit if they have different builds of
     it."""
@@ -71,8 +72,8 @@ def all_run_layer(layer: RequirementsLayer, state: ClusterState, hosts: Sequence
     """Return whether the workers of all these hosts run the same build of the layer's image, so that nothing has to be
     done.
 
-    This is known from their labels and image ids, without contacting a host. False may also mean that it is not
-    known."""
+    This is decided from labels and image ids of the observed workers, without contacting a host. False may also mean
+    that it is not known."""
     workers = state.workers()
     return {workers[name].requirements_key for name in hosts} == {layer.key} and have_one_image_id(state, hosts)
 
@@ -126,10 +127,10 @@ def _shipper(
     state: ClusterState, hosts: Sequence[str], layer: RequirementsLayer, seen: Mapping[str, ImageSeen]
 ) -> str | None:
     """Return the host (or CONTROLLER) that ships the layer's image to the others. Return None if no machine has the
-    image. `hosts` are those of the job, the head first. `seen` has the layer's image by host, with the key CONTROLLER
-    for the controller; machines that lack the image are not in it.
+    image. `hosts` are the hosts of the job, the head first. `seen` has the layer's image by host, with the key
+    CONTROLLER for the controller; machines that lack the image are not in it.
 
-    A host whose worker runs the image is preferred, so that this worker need not be replaced."""
+    A host whose worker runs the image is preferred, because this worker then need not be replaced."""
     workers = state.workers()
     running = [name for name in hosts if name in seen and workers[name].requirements_key == layer.key]
     return next(iter([*running, *(name for name in (CONTROLLER, *seen) if name in seen)]), None)
@@ -145,8 +146,8 @@ def _builder(
     """Return where the layer's image is built: CONTROLLER if the controller can build it, else a host of the job.
     `hosts` are the hosts of the job, the head first; `placed` has the host plans by host.
 
-    The controller can if it has the base image, unless its CPU architecture is known to differ from the head's.
-    Otherwise the first host that has the base image builds."""
+    The controller can build the image if it has the base image, unless its CPU architecture is known to differ from
+    the head's. If the controller cannot, the first host that has the base image builds it."""
     own, engine = state.controller_image, state.controller_engine
     arch = docker_arch(placed[hosts[0]].seen.engine.architecture)
     # None means that the controller's engine was not observed, which may be so even if it has the image.
@@ -175,9 +176,9 @@ def plan_without_requirements(
     new workers.
 
     `contents` has, by host, a text that identifies the image which the worker runs. If all are equal, the plan is
-    empty, even if that image has the requirements of an earlier job. Otherwise every worker
-    that has the requirements of an earlier job is replaced by a worker with the cluster's image. Raises HostUnfit if
-    hosts run different builds of the cluster's image, or if a host whose worker is to be replaced lacks it."""
+    empty, even if that image has the requirements of an earlier job. Otherwise every worker with the requirements of
+    an earlier job is replaced by a worker with the cluster's image. Raises HostUnfit if hosts run different builds
+    of the cluster's image, or if a host whose worker is to be replaced lacks it."""
     if len(set(contents.values())) == 1:
         return plan_of("train", inventory.cluster)
     workers = state.workers()
@@ -201,7 +202,7 @@ def _runs_cluster_image(state: ClusterState, name: str) -> bool:
 
 
 def worker_image(inventory: Inventory, state: ClusterState, name: str, plan: Plan) -> str:
-    """Return the name or id of the image that the worker of host `name` will run when `plan` is applied."""
+    """Return the name or id of the image that the worker of host `name` will run after `plan` was applied."""
     for step in plan.steps:
         if isinstance(step, CreateWorker) and step.host == name:
             return step.spec.image
