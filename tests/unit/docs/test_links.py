@@ -38,9 +38,8 @@ def dead_links(text: str, page: Path) -> list[str]:
     dead = []
     for found in LINK.finditer(text):
         target = (page.parent / found["path"]).resolve() if found["path"] else page
-        if not target.exists():
-            dead.append(found[0])
-        elif found["anchor"] and found["anchor"] not in anchors(text_of(target) if found["path"] else text):
+        known = anchors(text_of(target) if found["path"] else text) if target.is_file() else ()
+        if not target.exists() or (found["anchor"] and found["anchor"] not in known):
             dead.append(found[0])
     return dead
 
