@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ ROOT = Path(__file__).parents[1]
 # What Sphinx writes into docs/.
 GENERATED = {"_build", "packages", "repository"}
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FENCED = re.compile(r"^( *)```(?P<language>\w+)\n(?P<text>.*?)^ *```$", re.MULTILINE | re.DOTALL)
 PROMPT = "$ "
 
 
@@ -62,6 +64,18 @@ def console_blocks(page: Path) -> Iterator[ConsoleBlock]:
 
 def all_console_blocks() -> list[ConsoleBlock]:
     return [block for page in pages() for block in console_blocks(page)]
+
+
+def fenced(page: Path, language: str) -> list[str]:
+    """Return the fenced blocks of a language (python, yaml, text) of a page, without their indentation."""
+    found = FENCED.finditer(page.read_text(encoding="utf-8"))
+    return [textwrap.dedent(block["text"]) for block in found if block["language"] == language]
+
+
+def script(page: Path, *words: str) -> str:
+    """Return the Python block of a page that is a whole script and has these words."""
+    (found,) = (text for text in fenced(page, "python") if text.startswith("import ") and all(w in text for w in words))
+    return found
 
 
 def _commands(lines: list[str]) -> Iterator[ShownCommand]:

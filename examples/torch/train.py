@@ -133,10 +133,14 @@ def report(folder: Path, epoch: int, loss: float, accuracy: float) -> None:
 
 
 def save(path: Path, model: nn.Module, optimizer: torch.optim.Optimizer, epoch: int) -> None:
-    """Write the checkpoint as a whole or not at all: a job that is killed meanwhile leaves the previous one."""
+    """Write the checkpoint as a whole or not at all: a job that is killed meanwhile leaves the previous one, and a host
+    that loses its power too."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_suffix(".part")
-    torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict(), "epoch": epoch}, part)
+    with part.open("wb") as file:
+        torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict(), "epoch": epoch}, file)
+        file.flush()
+        os.fsync(file.fileno())
     part.replace(path)
 
 
