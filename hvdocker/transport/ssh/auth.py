@@ -86,12 +86,14 @@ class Login:
     @contextmanager
     def signing_key(self) -> Iterator[paramiko.PKey | None]:
         """Yield the accepted key for another login, None before the first. A key of the agent can sign until the end of
-        the `with` block: the agent is connected to once more."""
+        the `with` block: the agent is connected to once more. Raise SSHException if it has ended."""
         key = self.accepted_key
         if not isinstance(key, paramiko.AgentKey):
             yield key
             return
         with closing(Agent(self.agent_socket)) as agent:
+            if not agent.is_there:
+                raise paramiko.SSHException(f"no agent answers at {self.agent_socket}")
             yield on_agent(key, agent)
 
     def authenticate(self, transport: paramiko.Transport) -> list[str]:

@@ -10,8 +10,10 @@ accepted before. So a key that was unlocked with a passphrase, a certificate and
 key is written to a disk. `openssh.py` puts these together for one link.
 
 An upload has two processes (`process.py`): one that is logged in (`login.py`), and one that runs the command through
-the first (ControlMaster of ssh). So the command begins only when the login is known to be good. If the login fails, for
-whatever reason, nothing was sent, and the open connection carries the data; ssh is then not tried again on this link.
+the first (ControlMaster of ssh). So the command begins only when the login is known to be good: the login shell has
+echoed a word. If the login fails, for whatever reason, or the host opens no session for the command, nothing was sent,
+and the open connection carries the data; ssh is then not tried again on this link. All processes and files end with
+hvdocker, even if it is killed, by way of a pipe that it holds.
 `channel.py` makes a channel of the second process, for `remote_command.py` and for Docker's API. A file can be the
 standard input of that process: its bytes then do not pass through Python.
 

@@ -7,6 +7,8 @@ import shutil
 from collections.abc import Callable, Sequence
 from typing import IO, Any
 
+import paramiko
+
 from hvdocker.transport.ssh.framing import Frame
 from hvdocker.transport.ssh.openssh.arguments import command_arguments
 from hvdocker.transport.ssh.openssh.channel import OpensshChannel
@@ -31,8 +33,9 @@ class OpensshChannels:
     def open_for(
         self, size: int, streams: int, frame: Frame, line: bytes, file: IO[bytes] | None = None
     ) -> OpensshChannel | None:
-        """Log in, run `line`, and return its channel. Return None if the upload of `size` bytes belongs on the open
-        connection: it is too small, or ssh cannot log in. Then `line` was not run.
+        """Log in, run `line`, and return its channel once the line prints its first mark. Return None if the upload of
+        `size` bytes belongs on the open connection: it is too small, or ssh cannot log in. Then `line` was not run.
+        Raise an OSError if the connection was lost after the login.
 
         `streams` hosts receive such an upload at the same time. `line` is a line of `frame`. Its standard input is
         `file`, None for what is sent on the channel."""
@@ -43,10 +46,14 @@ class OpensshChannels:
             return None
         try:
             login = OpensshLogin(connections, program)
-        except (OpensshRefused, OSError) as error:
+        except (OpensshRefused, OSError, paramiko.SSHException) as error:
             self.give_up(str(error))
             return None
-        return OpensshChannel(login, command_arguments(program, login.control, line.decode("ascii")), frame, file)
+        try:
+            return OpensshChannel(login, command_arguments(program, login.control, line.decode("ascii")), frame, file)
+        except OpensshRefused as error:
+            self.give_up(str(error))
+            return None
 
     def give_up(self, why: str) -> None:
         """Send what follows through the open connection. `why` is shown with --debug."""
