@@ -229,7 +229,7 @@ def test_ctrl_c_ends_ssh(lab: Lab, home: Path, links: Callable[..., SshLink], da
 
     with pytest.raises(HvdockerError, match="interrupted"):
         links(host, lab.state.key).run(shell("sleep 60"), read_file(data, interrupt, SIZE))
-    assert not subprocess.run(["pgrep", "-P", str(os.getpid()), "-x", "ssh"], capture_output=True).stdout
+    assert not subprocess.run(["pgrep", "-P", str(os.getpid()), "-x", "ssh|sh"], capture_output=True).stdout
     until(lambda: host.attempt("pgrep -u trainer -x cat")[0] != 0 or None, "the command ends on the host", 10)
 
 
