@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 # Ends the login and removes its folder when hvdocker ends, even if it is killed: then standard input ends. `ssh` itself
-# would go on as long as another process uses it. The shell waits for `ssh`, and everything ends with that.
+# would go on as long as another process uses it. Everything ends with `ssh`, and the shells end after it (`trap`).
 _WHILE_INPUT_LASTS = (
-    'trap : TERM; exec 3>&2 2>/dev/null; { cat; rm -rf -- "$1"; kill 0; } | { shift; "$@" 2>&3; kill 0; }'
+    "trap : TERM; exec 3>&2 2>/dev/null; "
+    '{ cat; rm -rf -- "$1"; kill 0; } | { trap : TERM; shift; (exec "$@" 2>&3); kill 0; }'
 )
 # Those that the open connection prefers come first; the default of ssh takes three times the processor time. OpenSSH
 # 7.4 knows them all.
