@@ -9,6 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from hvdocker import names
+from hvdocker.errors import CommandTimeout
 from hvdocker.jobs.log.stream import LogReader, ReopenLink
 from hvdocker.jobs.outcome import JobEnd
 from hvdocker.launchers import named
@@ -28,6 +29,7 @@ OnLine = Callable[[Line], None]
 
 # How many last lines of the whole job are searched for the last lines of one rank.
 LOOK_BACK_LINES = 2000
+_READ_COPY_S = 10.0
 
 
 def newest_masters(state: ClusterState) -> dict[str, ContainerSeen]:
@@ -176,10 +178,13 @@ def read_job_end(link: HostLink, container: str, folder: str = "") -> JobEnd:
 
 
 def _record_on_host(link: HostLink, folder: str, container: str, code: int) -> JobRecord | None:
-    """Return the copy of record.json in the job's folder (`folder`) on the host. Return None if the copy cannot be
-    read, or if it is not the final record of the master `container`, which ended with exit code `code`. The copy may be
-    outdated because the disk was full."""
-    result = link.run(host_folders.read_file(f"{folder}/logs/{RECORD_FILE}"))
+    """Return the copy of the record in the job's folder on the host. Return None if it cannot be read or is not the
+    final record of the master `container`, which ended with exit code `code`: a write to a full disk may have
+    failed, or the file system of the home hangs."""
+    try:
+        result = link.run(host_folders.read_file(f"{folder}/logs/{RECORD_FILE}"), timeout_s=_READ_COPY_S)
+    except CommandTimeout:
+        return None
     record = JobRecord.read(result.text) if result.code == 0 else None
     is_final = record is not None and record.code == code and container.endswith(f"-{record.job}")
     return record if is_final else None

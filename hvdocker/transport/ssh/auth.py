@@ -85,15 +85,15 @@ class Login:
 
     @contextmanager
     def signing_key(self) -> Iterator[paramiko.PKey | None]:
-        """Yield the key that the server accepted, for use in a second login. Yield None if no login has succeeded yet.
-
-        A key of the SSH agent signs through a new connection to the agent, which is open until the end of the `with`
-        block."""
+        """Yield the accepted key for another login, None before the first. A key of the agent can sign until the end of
+        the `with` block: the agent is connected to once more. Raise SSHException if it has ended."""
         key = self.accepted_key
         if not isinstance(key, paramiko.AgentKey):
             yield key
             return
         with closing(Agent(self.agent_socket)) as agent:
+            if not agent.is_there:
+                raise paramiko.SSHException(f"no agent answers at {self.agent_socket}")
             yield on_agent(key, agent)
 
     def authenticate(self, transport: paramiko.Transport) -> list[str]:

@@ -243,18 +243,20 @@ class SshLink:
 
         frame = _new_frame()
         line = frame.open_line(self._dial_command)
-        channel = self._openssh.open_for(size, streams, frame, line) if self._access.has_cli else None
-        if channel is None:
-            return None
-        stack.callback(channel.close)
-        first = [channel.socket]
-        try:
-            _read_mark(channel, frame)
-            client = engine_client(lambda: first.pop() if first else self._dial())
-        except (RequestException, paramiko.ChannelException, OSError) as error:
-            self._openssh.give_up(f"no engine answers: {error}")
-            return None
-        stack.callback(client.close)
+        with contextlib.ExitStack() as opened:
+            try:
+                channel = self._openssh.open_for(size, streams, frame, line) if self._access.has_cli else None
+                if channel is None:
+                    return None
+                opened.callback(channel.close)
+                first = [channel.socket]
+                _read_mark(channel, frame)
+                client = engine_client(lambda: first.pop() if first else self._dial())
+            except (RequestException, paramiko.ChannelException, OSError) as error:
+                self._openssh.give_up(f"no engine answers: {error}")
+                return None
+            opened.callback(client.close)
+            stack.push(opened.pop_all())
         return client
 
     def greeting(self, address: str, port: int, timeout_s: float) -> bytes | None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hvdocker.env import Env
-from hvdocker.errors import ExitCode, HvdockerError
+from hvdocker.errors import CommandTimeout, ExitCode, HvdockerError
 from hvdocker.inventory.locate import Located
 from hvdocker.jobs.follow import JobFollower
 from hvdocker.jobs.job_spec import JobSpec
@@ -165,6 +165,15 @@ def test_the_record_is_read_from_the_host_if_it_is_the_final_one_there(
     head = Ended(log=[(1, b"the last line\n")])
     end = follower(tmp_path, head, {"b": WorkerLink("b")}, answer=host).follow_to_end()
     assert (end.state, end.exit_code, head.reads) == ("succeeded", 0, reads)
+
+
+def test_the_record_is_read_from_the_container_if_the_home_hangs(tmp_path: Path) -> None:
+    def host(command: Command, stdin: bytes) -> tuple[int, bytes, bytes]:
+        raise CommandTimeout("a command printed nothing for 10 s", host="a")
+
+    head = Ended(log=[(1, b"the last line\n")])
+    end = follower(tmp_path, head, {"b": WorkerLink("b")}, answer=host).follow_to_end()
+    assert (end.state, end.exit_code, head.reads) == ("succeeded", 0, ["/run/hvdocker/record.json"])
 
 
 def test_once_leaves_ranks_elsewhere_to_the_supervisor(tmp_path: Path) -> None:

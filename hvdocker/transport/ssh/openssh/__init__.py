@@ -9,10 +9,12 @@ host keys that the servers of the open connection showed. `login_agent.py` signs
 accepted before. So a key with a passphrase, a certificate and a key of the user's agent all work, and no key is written
 to a disk. `openssh.py` is the entry point, with one object for each link.
 
-An upload has two processes (`process.py`). The first logs in (`login.py`). The second runs the command through the
-first (ssh's ControlMaster), so the command begins only after the login has succeeded. If the login fails, nothing was
-sent: the open connection carries the data, and ssh is not tried again on this link. `channel.py` presents the second
-process as a channel to `remote_command.py` and to the Docker SDK. A file can be the standard input of that process; its
-bytes then do not pass through Python.
+An upload has two processes (`process.py`): one that is logged in (`login.py`), and one that runs the command through
+the first (ControlMaster of ssh). So the command begins only when the login is known to be good: the login shell has
+echoed a word. If the login fails, for whatever reason, or the host opens no session for the command, nothing was sent,
+and the open connection carries the data; ssh is then not tried again on this link. All processes and files end with
+hvdocker, even if it is killed, by way of a pipe that it holds.
+`channel.py` makes a channel of the second process, for `remote_command.py` and for Docker's API. A file can be the
+standard input of that process: its bytes then do not pass through Python.
 
 `choice.py` and `arguments.py` are pure."""

@@ -8,6 +8,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+# Ends the login and removes its folder when hvdocker ends, even if it is killed: then standard input ends. `ssh` itself
+# would go on as long as another process uses it. Everything ends with `ssh`, and the shells end after it (`trap`).
+_WHILE_INPUT_LASTS = (
+    "trap : TERM; exec 3>&2 2>/dev/null; "
+    '{ cat; rm -rf -- "$1"; kill 0; } | { trap : TERM; shift; (exec "$@" 2>&3); kill 0; }'
+)
+# Those that the open connection prefers come first; the default of ssh takes three times the processor time. OpenSSH
+# 7.4 knows them all.
+_KEY_EXCHANGES = (
+    "curve25519-sha256",
+    "curve25519-sha256@libssh.org",
+    "ecdh-sha2-nistp256",
+    "ecdh-sha2-nistp384",
+    "ecdh-sha2-nistp521",
+    "diffie-hellman-group16-sha512",
+    "diffie-hellman-group-exchange-sha256",
+    "diffie-hellman-group14-sha256",
+)
+
 
 @dataclass(frozen=True)
 class OpensshHop:
@@ -31,12 +50,23 @@ class OpensshHop:
 
 @dataclass(frozen=True)
 class LoginFiles:
-    """The paths of the files that a login uses. `known_hosts` has the host keys. `agent` is the socket of an SSH agent.
-    `control` is the socket through which other `ssh` processes use the login (ssh's ControlPath)."""
+    """The files of a login, in a `folder` of their own: `known_hosts`, `agent`, the socket of an SSH agent, and
+    `control`, the socket through which other processes `ssh` use the login. The path of the folder has no character
+    that means something in the settings of ssh."""
 
-    known_hosts: str
-    agent: str
-    control: str
+    folder: str
+
+    @property
+    def known_hosts(self) -> str:
+        return f"{self.folder}/known_hosts"
+
+    @property
+    def agent(self) -> str:
+        return f"{self.folder}/agent"
+
+    @property
+    def control(self) -> str:
+        return f"{self.folder}/control"
 
 
 def known_hosts_text(hops: Sequence[OpensshHop]) -> str:
@@ -44,16 +74,16 @@ def known_hosts_text(hops: Sequence[OpensshHop]) -> str:
 
 
 def login_arguments(program: str, hops: Sequence[OpensshHop], files: LoginFiles) -> list[str]:
-    """Return the command line of an `ssh` process that logs in to the last of the `hops`, through the others in turn.
-    `program` is the path of ssh.
-
-    The process runs until its standard input ends. So it ends together with hvdocker, even if hvdocker is killed."""
+    """Return the command line of a process that logs in to the last of the `hops`, through those before it, and there
+    copies its standard input to its standard output. It stays until its input ends: so it ends with hvdocker, even if
+    that is killed. Then it removes the folder of the `files`. `program` is the path of ssh."""
     proxy = hops[0].proxy_command
     for hop, target in pairwise(hops):
         forward = ("-W", f"[{target.address}]:{target.port}")
         proxy = shlex.join((program, *_options(hop, files, proxy), *forward, "--", hop.address))
     control = ("-o", "ControlMaster=yes", "-o", f"ControlPath={files.control}")
-    return [program, "-T", *_options(hops[-1], files, proxy), *control, "--", hops[-1].address, "exec cat"]
+    login = (program, "-T", *_options(hops[-1], files, proxy), *control, "--", hops[-1].address, "exec cat")
+    return ["/bin/sh", "-c", _WHILE_INPUT_LASTS, "sh", files.folder, *login]
 
 
 def command_arguments(program: str, control: str, line: str) -> list[str]:
@@ -87,14 +117,13 @@ def _options(hop: OpensshHop, files: LoginFiles, proxy: str) -> list[str]:
         "CheckHostIP": "no",
         "UpdateHostKeys": "no",
         "Ciphers": hop.cipher,
-        # The preference of the open connection. The default of ssh takes three times the processor time.
-        "KexAlgorithms": "^curve25519-sha256,curve25519-sha256@libssh.org",
+        "KexAlgorithms": ",".join(_KEY_EXCHANGES),
         "Compression": "no",
         "ConnectTimeout": "5",
         # As `keepalive` does: a host that does not answer for 30 s is lost.
         "ServerAliveInterval": "10",
         "ServerAliveCountMax": "2",
-        "IPQoS": "none",
+        "IPQoS": "cs0",  # none, in a word that OpenSSH before 7.6 knows too
         "LogLevel": "ERROR",
     }
     if proxy:

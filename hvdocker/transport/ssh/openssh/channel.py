@@ -6,18 +6,18 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
-import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import IO
 
 from hvdocker.transport.ssh.framing import Frame
-from hvdocker.transport.ssh.openssh.login import OpensshLogin
+from hvdocker.transport.ssh.openssh.login import OpensshLogin, OpensshRefused
 from hvdocker.transport.ssh.openssh.process import SshProcess
 
 _PACKET = 1 << 20
 _ERRORS = 1 << 18
 _LOOK_S = 0.1
+_START_LIMIT_S = 60.0
 
 
 class PipeSocket(socket.socket):
@@ -42,23 +42,48 @@ class OpensshChannel:
     def __init__(self, login: OpensshLogin, argv: Sequence[str], frame: Frame, file: IO[bytes] | None = None) -> None:
         self._login = login
         self._frame = frame
-        self._file = os.dup(file.fileno()) if file else None
+        self._file = os.fdopen(os.dup(file.fileno()), "rb", 0) if file else None
+        self._ahead = b""
         self._errors = b""
         self._is_closed = False
         ours, its = socket.socketpair()
         self.socket = PipeSocket(fileno=ours.detach())
         try:
             with its:
-                self._process = SshProcess(argv, stdin=file or its, stdout=its, stderr=subprocess.PIPE)
+                self._process = SshProcess(argv, stdin=file or its, stdout=its)
         except BaseException:
             self._release()
             raise
+        try:
+            self._wait_for_start()
+        except BaseException:
+            self.close()
+            raise
+
+    def _wait_for_start(self) -> None:
+        """Read up to the first mark of the frame. Raise OpensshRefused if the host opens no session for the command,
+        for example because it allows one session per connection: then nothing was run and nothing was sent. Raise
+        ConnectionResetError if the connection was lost, TimeoutError if the mark does not come in time."""
+        self.socket.settimeout(_START_LIMIT_S)
+        printed = b""
+        while self._frame.start not in printed:
+            data = self.recv(_PACKET)
+            if not data:
+                raise OpensshRefused("the host ran no command on this login")
+            printed += data
+        self.socket.settimeout(None)
+        self._ahead = printed
 
     def recv(self, size: int) -> bytes:
-        """Return the next bytes of the command's standard output, or empty bytes at its end. Raise ConnectionResetError
-        if the connection was lost."""
+        """Return the next output of the command, none at its end. Raise ConnectionResetError if the connection was
+        lost."""
+        if self._ahead:
+            data, self._ahead = self._ahead[:size], self._ahead[size:]
+            return data
         try:
             data = self.socket.recv(size)
+        except TimeoutError:
+            raise
         except OSError:  # ssh left some of its input unread, or another thread closed the channel
             data = b""
         if not data and not self._is_closed and (reason := self._login.why_lost()):
@@ -82,10 +107,12 @@ class OpensshChannel:
         """Call `on_sent` several times a second with the number of bytes of the file that ssh has read so far. End when
         all bytes are read or the process has ended.
 
-        The iterator yields only empty bytes: the caller uses it as the standard input to send, but ssh reads the file
-        itself. This object shares the file's read position with ssh, because ssh inherited the open file."""
-        while self._file is not None and not self._process.has_ended:
-            size, done = os.fstat(self._file).st_size, os.lseek(self._file, 0, os.SEEK_CUR)
+        The position of the file is that of ssh too, because the process inherited the open file."""
+        while self._file and not self._process.has_ended:
+            try:
+                size, done = os.fstat(self._file.fileno()).st_size, self._file.tell()
+            except ValueError:  # another thread closed the channel
+                return
             on_sent(done)
             if done >= size:
                 return
@@ -102,12 +129,13 @@ class OpensshChannel:
         self._is_closed = True
         with contextlib.suppress(OSError):
             self.socket.shutdown(socket.SHUT_RDWR)
+        # First the login, which holds the other end of standard error until the host has answered.
+        self._login.close()
         self._process.close()
         self._release()
 
     def _release(self) -> None:
         self._login.close()
         self.socket.close()
-        file, self._file = self._file, None
-        if file is not None:
-            os.close(file)
+        if self._file:
+            self._file.close()

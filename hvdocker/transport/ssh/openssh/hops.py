@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -27,7 +28,7 @@ def _describe(number: int, connection: Any) -> OpensshHop:
     proxy = "" if number else proxy_command(connection)
     return OpensshHop(
         alias=f"hop-{number}",
-        address=connection.host if number or proxy else transport.getpeername()[0],
+        address=connection.host if number or proxy else _numeric(transport.getpeername()),
         port=connection.port,
         user=connection.user,
         key_type=key.get_name(),
@@ -36,6 +37,11 @@ def _describe(number: int, connection: Any) -> OpensshHop:
         cipher=transport.local_cipher,
         proxy_command=proxy,
     )
+
+
+def _numeric(peer: tuple[Any, ...]) -> str:
+    """Return the address of a socket's peer. A local address of IPv6 names its interface, such as `fe80::1%eth0`."""
+    return socket.getnameinfo(peer, socket.NI_NUMERICHOST | socket.NI_NUMERICSERV)[0]
 
 
 def accepted_key_type(connections: Sequence[Any]) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import secrets
 import subprocess
 import tempfile
 import time
@@ -15,8 +17,14 @@ from hvdocker.transport.ssh.openssh.process import SshProcess
 
 # The limit of a login, in which jump hosts, handshakes and logins are included.
 LOGIN_LIMIT_S = 5.0
+# The time for the start-up files of the login shell, after that.
+SHELL_LIMIT_S = 15.0
 _LOOK_S = 0.005
 _LOST_LIMIT_S = 1.0
+# In the settings of ssh, other characters separate words, or begin a token or a variable.
+_PLAIN_PATH = re.compile(r"[\w/.,+-]+", re.ASCII)
+# The path of a socket has at most 103 characters on macOS, and ssh appends 17 at first.
+_MOST_CHARACTERS = 60
 
 
 class OpensshRefused(Exception):
@@ -24,16 +32,16 @@ class OpensshRefused(Exception):
 
 
 class OpensshLogin:
-    """A second login to a host, made by an `ssh` process. `connections` are the open connections: first those to the
-    jump hosts, then that to the host; they are `Any` because fabric has no types. `program` is the path of ssh.
+    """A login to the host of the open `connections` (those to its jump hosts, then its own), with `program`, the path
+    of ssh. Raise OpensshRefused if ssh does not log in within LOGIN_LIMIT_S, or if the host then runs no command.
 
     Raise OpensshRefused if ssh does not log in within LOGIN_LIMIT_S. The login has a temporary folder for its files,
     which only the user can enter. `close` ends the process and removes the folder."""
 
     def __init__(self, connections: Sequence[Any], program: str) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="hvdocker-", ignore_cleanup_errors=True)
-        folder = Path(self._folder.name)
-        files = LoginFiles(*(str(folder / name) for name in ("known_hosts", "agent", "control")))
+        parent = folder_for_sockets(tempfile.gettempdir())
+        self._folder = tempfile.TemporaryDirectory(prefix="hvdocker-", dir=parent, ignore_cleanup_errors=True)
+        files = LoginFiles(self._folder.name)
         self.control = files.control
         self._process: SshProcess | None = None
         try:
@@ -41,8 +49,9 @@ class OpensshLogin:
             Path(files.known_hosts).write_text(known_hosts_text(hops), encoding="ascii")
             with agent_for(connections, files.agent):
                 argv = login_arguments(program, hops, files)
-                self._process = SshProcess(argv, subprocess.PIPE, subprocess.DEVNULL, subprocess.PIPE)
+                self._process = SshProcess(argv, subprocess.PIPE, subprocess.PIPE)
                 self._wait(self._process, LOGIN_LIMIT_S)
+            self._try_shell(self._process, SHELL_LIMIT_S)
         except BaseException:
             self.close()
             raise
@@ -58,6 +67,12 @@ class OpensshLogin:
                 raise OpensshRefused(f"no login in {limit_s:.0f} s")
             time.sleep(_LOOK_S)
 
+    def _try_shell(self, process: SshProcess, limit_s: float) -> None:
+        """Wait until the login shell has run a command. A host may accept a login and end it at once, for example
+        because the user may have only one."""
+        if not process.echoes(secrets.token_hex(8).encode() + b"\n", limit_s):
+            raise OpensshRefused(process.last_words() or "the login shell ran no command")
+
     def why_lost(self) -> str | None:
         """Return why the connection was lost, or None if it still works. Called when a channel of this login ended too
         early. The method waits up to a second, because the login's process ends a moment later than its channels."""
@@ -69,3 +84,9 @@ class OpensshLogin:
         if self._process:
             self._process.close()
         self._folder.cleanup()
+
+
+def folder_for_sockets(wanted: str) -> str:
+    """Return the folder `wanted` for temporary files if ssh can use sockets in it: its path is short, and has no
+    character that means something in the settings of ssh. Otherwise return /tmp."""
+    return wanted if len(wanted) <= _MOST_CHARACTERS and _PLAIN_PATH.fullmatch(wanted) else "/tmp"

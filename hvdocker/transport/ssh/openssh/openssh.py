@@ -7,6 +7,8 @@ import shutil
 from collections.abc import Callable, Sequence
 from typing import IO, Any
 
+import paramiko
+
 from hvdocker.transport.ssh.framing import Frame
 from hvdocker.transport.ssh.openssh.arguments import command_arguments
 from hvdocker.transport.ssh.openssh.channel import OpensshChannel
@@ -31,9 +33,9 @@ class OpensshChannels:
     def open_for(
         self, size: int, streams: int, frame: Frame, line: bytes, file: IO[bytes] | None = None
     ) -> OpensshChannel | None:
-        """Log in through an `ssh` process, run the shell line `line` on the host, and return the channel of the
-        process. Return None, without running the line, if the upload is too small to be worth a login or if ssh cannot
-        log in.
+        """Log in, run `line`, and return its channel once the line prints its first mark. Return None if the upload of
+        `size` bytes belongs on the open connection: it is too small, or ssh cannot log in. Then `line` was not run.
+        Raise an OSError if the connection was lost after the login.
 
         `size` is the number of bytes to upload, and `streams` the number of hosts, including this one, that receive an
         upload of this size at the same time. `line` was made by `frame`. Its standard input is `file`, or what the
@@ -45,10 +47,14 @@ class OpensshChannels:
             return None
         try:
             login = OpensshLogin(connections, program)
-        except (OpensshRefused, OSError) as error:
+        except (OpensshRefused, OSError, paramiko.SSHException) as error:
             self.give_up(str(error))
             return None
-        return OpensshChannel(login, command_arguments(program, login.control, line.decode("ascii")), frame, file)
+        try:
+            return OpensshChannel(login, command_arguments(program, login.control, line.decode("ascii")), frame, file)
+        except OpensshRefused as error:
+            self.give_up(str(error))
+            return None
 
     def give_up(self, why: str) -> None:
         """Make `open_for` return None from now on, so that all uploads use the open connection. `why` is the reason,

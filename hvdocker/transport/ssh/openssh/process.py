@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import signal
 import subprocess
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,16 +16,16 @@ _CHUNK = 1 << 16
 
 
 class SshProcess:
-    """An `ssh` process with the command line `argv`. `stdin`, `stdout` and `stderr` are passed to `subprocess.Popen`.
+    """A process `ssh` with the command line `argv`. Its standard input and output are as in `subprocess`.
 
     The process and its ProxyCommand run in a session (process group) of their own. So ssh cannot ask at the terminal.
     Ctrl-C reaches only hvdocker, which ends the process by `close`."""
 
-    def __init__(self, argv: Sequence[str], stdin: Any, stdout: Any, stderr: int) -> None:
+    def __init__(self, argv: Sequence[str], stdin: Any, stdout: Any) -> None:
         # ssh runs a ProxyCommand in the shell that SHELL names; its words are quoted for sh.
         environ = {**os.environ, "SHELL": "/bin/sh"}
         self._process = subprocess.Popen(
-            argv, stdin=stdin, stdout=stdout, stderr=stderr, start_new_session=True, env=environ
+            argv, stdin=stdin, stdout=stdout, stderr=subprocess.PIPE, start_new_session=True, env=environ
         )
         self._errors: Any = self._process.stderr  # Any: the stubs have no `read1`
 
@@ -37,6 +39,23 @@ class SshProcess:
             self._process.wait(limit_s)
         except subprocess.TimeoutExpired:
             return False
+        return True
+
+    def echoes(self, word: bytes, limit_s: float) -> bool:
+        """Write `word` to the standard input, and return whether it comes back on the standard output within `limit_s`.
+        Both are pipes to this process."""
+        stdin, stdout = self._process.stdin, self._process.stdout
+        assert stdin and stdout
+        with contextlib.suppress(BrokenPipeError):
+            os.write(stdin.fileno(), word)
+        output = select.poll()
+        output.register(stdout.fileno())
+        seen, deadline = b"", time.monotonic() + limit_s
+        while word not in seen:
+            left_s = deadline - time.monotonic()
+            if left_s <= 0 or not output.poll(left_s * 1000) or not (data := os.read(stdout.fileno(), _CHUNK)):
+                return False
+            seen = seen[-len(word) :] + data
         return True
 
     def read_errors(self, size: int) -> bytes:
@@ -67,9 +86,9 @@ class SshProcess:
         """End the process and close its standard input and standard error. If another thread is reading standard error,
         wait until that has ended."""
         self._end()
-        self._errors.close()
-        if self._process.stdin:
-            self._process.stdin.close()
+        for stream in (self._errors, self._process.stdin, self._process.stdout):
+            if stream:
+                stream.close()
 
     def _end(self) -> None:
         if self.has_ended:

@@ -27,11 +27,13 @@ def _no_answer(line: bytes, channel: paramiko.Channel) -> int:
 class SshServer:
     """Accepts every key. `hold` is called with the number of a connection before its handshake; if it returns
     False, the server says nothing on that connection. `answer` runs a command and returns its exit code.
-    `key` is its host key."""
+    `allows` is called with the number of a connection and that of a session on it, both from 1; if it returns False,
+    the server refuses the session. `key` is its host key."""
 
     home: Path
     hold: Callable[[int], bool] = lambda number: True
     answer: Answer = _no_answer
+    allows: Callable[[int, int], bool] = lambda connection, session: True
     connections: list[socket.socket] = field(default_factory=list)
     _transports: list[paramiko.Transport] = field(default_factory=list)
     _listener: socket.socket = field(init=False)
@@ -63,6 +65,8 @@ class SshServer:
         self._transports[number].close()
 
     def close(self) -> None:
+        with contextlib.suppress(OSError):  # macOS
+            self._listener.shutdown(socket.SHUT_RDWR)  # closing alone would leave the thread in `accept`
         self._listener.close()
         for end in (*self._transports, *self.connections):
             end.close()
@@ -81,12 +85,14 @@ class SshServer:
             transport = paramiko.Transport(connection)
             self._transports.append(transport)
             transport.add_server_key(self.key)
-            transport.start_server(server=_Session(self.answer))
+            transport.start_server(server=_Session(self.answer, lambda session: self.allows(number, session)))
 
 
 class _Session(paramiko.ServerInterface):
-    def __init__(self, answer: Answer) -> None:
+    def __init__(self, answer: Answer, allows: Callable[[int], bool]) -> None:
         self._answer = answer
+        self._allows = allows
+        self._sessions = 0
 
     def get_allowed_auths(self, username: str) -> str:
         return "publickey"
@@ -95,7 +101,8 @@ class _Session(paramiko.ServerInterface):
         return paramiko.common.AUTH_SUCCESSFUL
 
     def check_channel_request(self, kind: str, chanid: int) -> int:
-        if kind == "session":
+        self._sessions += 1
+        if kind == "session" and self._allows(self._sessions):
             return paramiko.common.OPEN_SUCCEEDED
         return paramiko.common.OPEN_FAILED_ADMINISTRATIVELY_PROHIBITED
 

@@ -2,8 +2,11 @@
 
 import shlex
 import subprocess
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
+
+import pytest
 
 from hvdocker.transport.ssh.openssh.arguments import (
     LoginFiles,
@@ -12,13 +15,20 @@ from hvdocker.transport.ssh.openssh.arguments import (
     known_hosts_text,
     login_arguments,
 )
+from hvdocker.transport.ssh.openssh.login import folder_for_sockets
 
-FILES = LoginFiles("/tmp/x/known_hosts", "/tmp/x/agent", "/tmp/x/control")
+FILES = LoginFiles("/tmp/x")
 HOST = OpensshHop("hop-1", "10.0.0.5", 2222, "kim", "ssh-rsa", "AAAA", "rsa-sha2-512", "aes128-gcm@openssh.com")
 JUMP = OpensshHop("hop-0", "fd00::1", 22, "gate", "ssh-ed25519", "BBBB", "ssh-ed25519", "aes256-ctr")
 
 
-def options(words: list[str]) -> dict[str, str]:
+def ssh_words(*hops: OpensshHop) -> list[str]:
+    """The words of ssh itself, which a shell starts."""
+    words = login_arguments("ssh", hops, FILES)
+    return words[words.index("ssh") :]
+
+
+def options(words: Sequence[str]) -> dict[str, str]:
     """The settings of the -o options."""
     values = [after for word, after in pairwise(words) if word == "-o"]
     return dict(value.split("=", 1) for value in values)
@@ -31,7 +41,7 @@ def understood(words: list[str]) -> dict[str, str]:
 
 
 def test_the_login_is_that_of_the_open_connection() -> None:
-    words = login_arguments("ssh", [HOST], FILES)
+    words = ssh_words(HOST)
     assert words[:4] == ["ssh", "-T", "-F", "/dev/null"] and words[-3:] == ["--", "10.0.0.5", "exec cat"]
     found = understood(words)
     assert (found["hostname"], found["port"], found["user"]) == ("10.0.0.5", "2222", "kim")
@@ -42,7 +52,7 @@ def test_the_login_is_that_of_the_open_connection() -> None:
 
 
 def test_only_the_host_key_that_was_shown_is_accepted_and_nobody_is_asked() -> None:
-    found = understood(login_arguments("ssh", [HOST], FILES))
+    found = understood(ssh_words(HOST))
     assert found["stricthostkeychecking"] == "true" and found["batchmode"] == "yes"
     assert found["userknownhostsfile"] == "/tmp/x/known_hosts" and found["globalknownhostsfile"] == "/dev/null"
     assert found["hostkeyalgorithms"] == "rsa-sha2-512" and found["updatehostkeys"] == "false"
@@ -51,7 +61,7 @@ def test_only_the_host_key_that_was_shown_is_accepted_and_nobody_is_asked() -> N
 
 
 def test_a_jump_host_is_checked_in_the_same_way() -> None:
-    words = login_arguments("ssh", [JUMP, HOST], FILES)
+    words = ssh_words(JUMP, HOST)
     proxy = shlex.split(options(words)["ProxyCommand"])
     assert proxy[-4:] == ["-W", "[10.0.0.5]:2222", "--", "fd00::1"]
     inner = understood(proxy)
@@ -62,14 +72,14 @@ def test_a_jump_host_is_checked_in_the_same_way() -> None:
 
 def test_a_chain_of_jump_hosts_is_nested() -> None:
     second = replace(JUMP, address="10.0.0.9", user="inner")
-    outer = shlex.split(options(login_arguments("ssh", [JUMP, second, HOST], FILES))["ProxyCommand"].replace("%%", "%"))
+    outer = shlex.split(options(ssh_words(JUMP, second, HOST))["ProxyCommand"].replace("%%", "%"))
     assert outer[-3:] == ["[10.0.0.5]:2222", "--", "10.0.0.9"]
     inner = shlex.split(options(outer)["ProxyCommand"])
     assert inner[-3:] == ["[10.0.0.9]:22", "--", "fd00::1"]
 
 
 def test_a_proxy_command_has_no_tokens_left() -> None:
-    words = login_arguments("ssh", [replace(HOST, proxy_command="nc -X 5 a%20b 22")], FILES)
+    words = ssh_words(replace(HOST, proxy_command="nc -X 5 a%20b 22"))
     assert options(words)["ProxyCommand"] == "nc -X 5 a%%20b 22"
 
 
@@ -79,3 +89,26 @@ def test_a_command_uses_the_login_or_fails() -> None:
     found = understood(words[:-1])
     assert found["controlpath"] == "/tmp/x/control" and found["controlmaster"] == "false"
     assert found["proxycommand"] == "false"
+
+
+def test_old_versions_of_ssh_know_the_values() -> None:
+    """A list that begins with `^` needs OpenSSH 8.1, and `IPQoS none` needs 7.6."""
+    found = options(ssh_words(HOST))
+    assert found["KexAlgorithms"].startswith("curve25519-sha256,")
+    assert found["IPQoS"] == "cs0" and understood(ssh_words(HOST))["ipqos"] == "cs0 cs0"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "folder"),
+    [
+        ("/tmp", "/tmp"),
+        ("/var/folders/zz/zyxvpxvq6csfxvn_n0000000000000/T", "/var/folders/zz/zyxvpxvq6csfxvn_n0000000000000/T"),
+        ("/scratch/kim/with a space", "/tmp"),
+        ("/scratch/%h", "/tmp"),
+        ("/scratch/${USER}", "/tmp"),
+        ("/scratch/'kim'", "/tmp"),
+        ("/scratch/" + "long/" * 20, "/tmp"),
+    ],
+)
+def test_ssh_understands_the_path_of_its_files(wanted: str, folder: str) -> None:
+    assert folder_for_sockets(wanted) == folder

@@ -117,3 +117,5 @@ def test_a_key_of_the_users_agent_signs_once_more(tmp_path: Path) -> None:
         assert answer.get_byte() == b"\x0e"
         assert public(opened(path)).verify_ssh_sig(login_data(key), Message(answer.get_binary()))
     assert not Agent(env["SSH_AUTH_SOCK"]).is_there
+    with pytest.raises(paramiko.SSHException, match="no agent answers"), login.signing_key():
+        pass

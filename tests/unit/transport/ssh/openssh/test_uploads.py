@@ -1,11 +1,15 @@
 """Uploads through the real program ssh to an SSH server of this process, and what falls back to the open connection."""
 
+import contextlib
 import hashlib
 import logging
 import os
 import shutil
+import socket
 import subprocess
 import sys
+import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -16,6 +20,7 @@ import paramiko
 import pytest
 
 from hvdocker.errors import HostUnreachable, HvdockerError
+from hvdocker.inventory.inventory import Host, SshSettings
 from hvdocker.shell.command import command, shell
 from hvdocker.transport.link import LargeInput, read_file
 from hvdocker.transport.ssh.link import EngineAccess, SshLink, open_ssh
@@ -69,7 +74,7 @@ def trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Trial]:
 def children() -> str:
     words = ["ps", "-o", "args=", "--ppid", str(os.getpid())]
     lines = subprocess.run(words, capture_output=True, text=True).stdout.splitlines()
-    return "\n".join(line for line in lines if line.startswith("ssh") or "/ssh " in line)
+    return "\n".join(line for line in lines if line.startswith(("ssh", "/bin/sh")) or "/ssh " in line)
 
 
 def chunks() -> Iterator[bytes]:
@@ -188,33 +193,134 @@ def test_an_error_of_the_sender_ends_ssh_and_is_raised(trial: Trial, is_file: bo
     assert trial.logins == 2
 
 
-KILLED = """
-import sys
+UPLOADER = """
+import os, sys
+from pathlib import Path
 from hvdocker.inventory.inventory import Host, SshSettings
+from hvdocker.shell.command import shell
+from hvdocker.transport.link import read_file
 from hvdocker.transport.ssh.link import open_ssh
-from hvdocker.transport.ssh.openssh.login import OpensshLogin
 link = open_ssh(Host("a", "127.0.0.1", ssh=SshSettings("kim", int(sys.argv[1]))))
-login = OpensshLogin([link._connection], "ssh")
-print(login._process._process.pid, flush=True)
-sys.stdin.read()
+sent = lambda done: done and os.write(1, b"sending\\n")
+link.run(shell("cat > /dev/null"), read_file(Path(sys.argv[2]), sent, 1 << 40))
 """
 
 
 def test_ssh_ends_with_a_program_that_is_killed(trial: Trial) -> None:
-    words = [sys.executable, "-c", KILLED, str(trial.server.port)]
-    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout
-        ssh = int(process.stdout.readline())
-        process.kill()
-    deadline = time.monotonic() + DEADLINE_S
-    while is_running(ssh):
-        assert time.monotonic() < deadline, "ssh goes on"
-        time.sleep(0.05)
+    """Even while ssh itself reads a file that lasts for hours: also after a signal that no program can catch."""
+    words = [sys.executable, "-c", UPLOADER, str(trial.server.port), str(endless_file(trial))]
+    # The test's own folder has too long a path for sockets.
+    with tempfile.TemporaryDirectory(prefix="t-") as folder:
+        environ = {**os.environ, "TMPDIR": folder}
+        with subprocess.Popen(words, stdout=subprocess.PIPE, env=environ) as process:
+            assert process.stdout and process.stdout.readline() == b"sending\n"
+            running = children_of(process.pid)
+            assert processes(running) and any(Path(folder).iterdir())
+            process.kill()
+        deadline = time.monotonic() + DEADLINE_S
+        while processes(running) or any(Path(folder).iterdir()):
+            assert time.monotonic() < deadline, "ssh goes on"
+            time.sleep(0.05)
 
 
-def is_running(process: int) -> bool:
-    said = subprocess.run(["ps", "-o", "stat=", "-p", str(process)], capture_output=True, text=True).stdout.strip()
-    return bool(said) and not said.startswith("Z")
+def endless_file(trial: Trial) -> Path:
+    """A file of a terabyte that takes no room."""
+    with (trial.home / "endless").open("wb") as file:
+        file.truncate(1 << 40)
+    return trial.home / "endless"
+
+
+def children_of(parent: int) -> list[str]:
+    """The leaders of the sessions in which ssh runs."""
+    words = ["ps", "-o", "pid=", "--ppid", str(parent)]
+    return subprocess.run(words, capture_output=True, text=True).stdout.split()
+
+
+def processes(sessions: list[str]) -> list[str]:
+    """The processes of these sessions that have not ended."""
+    words = ["ps", "-o", "stat=,args=", "-s", ",".join(sessions)]
+    lines = subprocess.run(words, capture_output=True, text=True).stdout.splitlines()
+    return [line for line in lines if not line.startswith("Z")]
+
+
+def test_ctrl_c_is_heard_while_the_host_is_silent(trial: Trial) -> None:
+    """ssh itself notices after half a minute that nobody answers."""
+    listener, talks = socket.create_server(("127.0.0.1", 0)), threading.Event()
+    talks.set()
+    threading.Thread(target=pass_on, args=(listener, trial.server.port, talks), daemon=True).start()
+    port = listener.getsockname()[1]
+    (trial.home / ".ssh" / "known_hosts").write_text(f"[127.0.0.1]:{port} ssh-ed25519 {trial.server.key.get_base64()}")
+    link = open_ssh(Host("a", "127.0.0.1", ssh=SshSettings("kim", port)))
+    errors: list[HvdockerError] = []
+
+    def silence(done: int) -> None:
+        if done > 8 * MB:
+            talks.clear()
+            raise HvdockerError("interrupted")
+
+    def upload() -> None:
+        try:
+            link.run(shell("cat > /dev/null"), read_file(endless_file(trial), silence, 1 << 40))
+        except HvdockerError as error:
+            errors.append(error)
+
+    uploading = threading.Thread(target=upload, daemon=True)
+    uploading.start()
+    uploading.join(DEADLINE_S)
+    heard = [error.what for error in errors]
+    talks.set()
+    link.close()
+    with contextlib.suppress(OSError):  # macOS
+        listener.shutdown(socket.SHUT_RDWR)
+    listener.close()
+    assert heard == ["interrupted"]
+
+
+def pass_on(listener: socket.socket, port: int, talks: threading.Event) -> None:
+    """Connect what comes to `listener` with `port`. Nothing passes while `talks` is not set."""
+
+    def copy(source: socket.socket, target: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while data := source.recv(1 << 16):
+                talks.wait()
+                target.sendall(data)
+            target.shutdown(socket.SHUT_WR)
+
+    with contextlib.suppress(OSError):
+        while True:
+            client, _ = listener.accept()
+            server = socket.create_connection(("127.0.0.1", port))
+            for ends in ((client, server), (server, client)):
+                threading.Thread(target=copy, args=ends, daemon=True).start()
+
+
+def test_a_host_that_allows_one_session_gets_it_through_the_open_connection(trial: Trial) -> None:
+    """MaxSessions 1: the session of the login is the only one there."""
+    trial.server.allows = lambda connection, session: connection == 1 or session == 1
+    for content in (large(), read_file(trial.file(), lambda done: None, len(CONTENT))):
+        assert trial.link.run(shell("sha256sum"), content).text.split()[0] == HASH
+    assert trial.logins == 2, "it was tried again"
+
+
+def test_a_host_that_ends_a_second_login_at_once_gets_it_through_the_open_connection(trial: Trial) -> None:
+    """As with `maxlogins` of PAM: the key is accepted, but no session begins."""
+
+    def allows(connection: int, session: int) -> bool:
+        if connection > 1:
+            trial.server.drop(1)
+        return True
+
+    trial.server.allows = allows
+    assert trial.link.run(shell("sha256sum"), large()).text.split()[0] == HASH
+    assert trial.logins == 2
+
+
+def test_a_folder_for_temporary_files_may_have_any_name(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = trial.home / "100%h of my files"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    assert trial.link.run(shell("sha256sum"), large()).text.split()[0] == HASH
+    assert trial.logins == 2 and not any(folder.iterdir())
 
 
 def test_a_command_that_ends_early_is_not_fed_to_the_end(trial: Trial) -> None:
