@@ -27,10 +27,11 @@ def main() -> int:
                 failed.append(f"{contest.key} could not be measured: {error}")
                 say(failed[-1])
             write_json(measured, RESULTS / "bench.json")
+        # The home folder of the programs ends with the testbed; matplotlib keeps a cache there.
+        trouble = plot(RESULTS / "bench.json", RESULTS / "bench.png", ground.peers)
     print(table(measured, read_kept()))
     if os.environ.get("KEEP") == "1":
         keep(RESULTS / "bench.json")
-    trouble = plot(RESULTS / "bench.json", RESULTS / "bench.png", ground.peers)
     say(f"no plot: {trouble}" if trouble else f"JSON and plot are in {RESULTS}")
     for line in failed:
         print(line)
