@@ -31,12 +31,14 @@ def demo(
     from hvdocker.console.views.demo import show_next, show_result, show_step
     from hvdocker.demo.demo import DEFAULT_FOLDER
     from hvdocker.demo.demo import demo as run
+    from hvdocker.demo.local_workers import has_local_workers
     from hvdocker.demo.own_command import OwnCommands
     from hvdocker.env import Env
 
     folder = folder or DEFAULT_FOLDER
-    commands = OwnCommands(folder, Env().environ)
+    env = Env()
+    commands = OwnCommands(folder, env.environ)
     with commands.passing_signals_on():
-        report = run(folder, commands, lambda step: show_step(err(), step))
+        report = run(folder, commands, lambda step: show_step(err(), step), lambda: has_local_workers(env, folder))
     show_result(out(), report)
     show_next(err(), report)
