@@ -21,10 +21,13 @@ def demo(
 
       hvdocker demo
 
-    Only a Docker engine on this machine is needed. The demo shows every
-    command before it runs it. The first time it builds a small image and
-    installs JAX in it: minutes; later it takes less than one. Ctrl-C takes
-    its cluster down.
+    It needs a Docker engine on this machine, no GPU. The first time it also
+    needs the network, for a small image with JAX, and takes some minutes;
+    later it takes less than one.
+
+    It runs up, train, fetch and down in FOLDER, and shows each command before
+    it runs. Where one fails, or on Ctrl-C, its cluster is taken down. Images
+    and FOLDER, with the model, stay. A FOLDER that has a cluster is refused.
     """
     refuse_rest(ctx)
     from hvdocker.console.style import err, out

@@ -16,6 +16,8 @@ from hvdocker.cli.usage_errors import ParserError
 
 # The key in `ctx.meta` of typer for the words of the verb, as they were typed.
 TYPED = "hvdocker.typed"
+# Flags of which an inventory as argument is refused. Only `up` has the last two together with an inventory.
+_INSTEAD = ("-i", "--inventory", "--hosts", "--local")
 
 
 class VerbCommand(typer.core.TyperCommand):
@@ -76,7 +78,11 @@ class VerbCommand(typer.core.TyperCommand):
         return found if incomplete.startswith("-") else [*found, *self._complete_inventory(ctx, incomplete)]
 
     def _complete_inventory(self, ctx: Any, incomplete: str) -> Iterator[Any]:
-        if not self.takes_inventory or ctx.params.get("inventory"):
+        """Yield the inventories whose names begin with `incomplete`, if this word can be one: it is the first argument,
+        and no flag stands for the inventory."""
+        groups = self._groups(ctx.meta.get(TYPED, []))
+        has_one = any(group.kind is not WordKind.FLAG or group.name in _INSTEAD for group in groups)
+        if not self.takes_inventory or has_one:
             return
         from hvdocker.cli.completers import completion_item, inventory_files
 

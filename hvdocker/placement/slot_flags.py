@@ -34,8 +34,8 @@ class SlotFlags:
 
 def check_slot_flags(wanted: SlotFlags) -> None:
     """Raise UsageProblem for flags that are wrong in any cluster: `-np` below 1, an unknown strategy, a malformed
-    `--gpu` or `-H`, hosts that are none, or `-H` together with `--strategy`. This needs no inventory, so it can run before any host is
-    contacted."""
+    `--gpu` or `-H`, an `--include` or `--exclude` without a host, or `-H` together with `--strategy`. This needs no
+    inventory, so it can run before any host is contacted."""
     if wanted.np is not None and wanted.np < 1:
         raise UsageProblem(f"-np should be at least 1, got {wanted.np}")
     if wanted.np is not None and wanted.np > MOST_RANKS:

@@ -43,6 +43,14 @@ MISTAKES: dict[str, tuple[int, str]] = {
     "image lss": (2, "→ did you mean: hvdocker image ls\n"),
     "keys ps": (2, "there is no verb 'ps'\n  → hvdocker keys -h lists the verbs\n"),
     "help nope": (2, "there is no verb 'nope'"),
+    "help image nope": (2, "there is no verb 'nope'\n  → hvdocker image -h lists the verbs\n"),
+    "help image lss": (2, "there is no verb 'lss'\n  → did you mean: hvdocker image ls\n"),
+    # names that no file can have
+    f"up {'a' * 300}": (2, "File name too long\n  → name another file or folder\n"),
+    f"demo {'a' * 300}": (2, "File name too long\n"),
+    f"init {'a' * 300}": (2, "File name too long\n"),
+    f"train good.yaml train.py --workdir {'a' * 300}": (2, "File name too long\n"),
+    f"image build --wheelhouse {'a' * 300}": (2, "File name too long\n"),
     # flags
     "up --nope": (2, "there is no flag --nope\n  → see hvdocker up -h\n"),
     "up --dryrun": (2, "did you mean --dry-run?"),
@@ -127,6 +135,8 @@ MISTAKES: dict[str, tuple[int, str]] = {
     "train good.yaml train.py --include ,": (2, "--include names no host\n"),
     "init --hosts ,": (2, "--hosts names no host\n"),
     "up --hosts ,,,": (2, "--hosts names no host\n"),
+    "up --hosts a,b,a": (2, "--hosts names 'a' more than once\n  → name each host once\n"),
+    "up --local 0": (2, "--local should be an integer between 1 and 64, got 0\n"),
     "up --hosts a:2222": (2, "--hosts has 1 problem\n    a host should be a host name or an address; with a port only"),
     "up --hosts $(x)": (2, "--hosts has 1 problem\n    a host should be"),
     # what is in it
