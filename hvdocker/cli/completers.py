@@ -61,10 +61,13 @@ def complete_images(ctx: typer.Context, incomplete: str) -> list[str]:
 
 
 def complete_help(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Return the verbs, and the topics of `hvdocker help`, that begin with `incomplete`."""
+    """Offer the verbs and topics of `hvdocker help`, and after a verb such as `image` its subcommands."""
     from hvdocker.cli.pages.topics import TOPICS
     from hvdocker.cli.verb_table import VERBS
 
+    if words := ctx.params.get("words"):
+        command = VERBS[words[0]].load(words[0]) if len(words) == 1 and words[0] in VERBS else None
+        return _starting(incomplete, getattr(command, "commands", ()))
     return _starting(incomplete, [*VERBS, *TOPICS])
 
 

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from hvdocker.cli.completers import choice
 from hvdocker.cli.flags.verb import refuse_rest
 
 SHELLS = ("bash", "zsh", "fish")
@@ -13,7 +14,10 @@ SHELLS = ("bash", "zsh", "fish")
 
 def completion(
     ctx: typer.Context,
-    shell: Annotated[str, typer.Argument(metavar="SHELL", help="bash, zsh or fish.", show_default=False)],
+    shell: Annotated[
+        str,
+        typer.Argument(metavar="SHELL", help="bash, zsh or fish.", show_default=False, autocompletion=choice(*SHELLS)),
+    ],
 ) -> None:
     """Print the script that completes commands and flags in a shell.
 

@@ -10,6 +10,8 @@ import typer
 from hvdocker.cli.completers import complete_hosts
 from hvdocker.cli.flags.verb import ClusterFlag, ForceFlag, InventoryFlag
 from hvdocker.cli.synonyms import unknown_flag
+from hvdocker.cli.typed_words import WordKind, group_words
+from hvdocker.cli.verb_command import TYPED
 from hvdocker.cli.verb_setup import env_and_progress
 
 
@@ -49,8 +51,11 @@ def execute(
     if ctx.args and ctx.args[0].startswith("-"):
         raise unknown_flag(ctx.args[0], ctx.command_path, [flag for param in ctx.command.params for flag in param.opts])
     if ctx.args or not argv:
-        words = shlex.join([*ctx.args, *argv]) or "nvidia-smi -L"
-        raise UsageProblem("what should be run goes after --", fix=f"hvdocker exec -- {words}")
+        groups = group_words(ctx.command.params, ctx.meta[TYPED])
+        own = [word for group in groups if group.kind in (WordKind.FLAG, WordKind.INVENTORY) for word in group.words]
+        words = [*ctx.args, *argv] or ["nvidia-smi", "-L"]
+        line = shlex.join([*ctx.command_path.split(), *own, "--", *words])
+        raise UsageProblem("what should be run goes after --", fix=line)
     with env_and_progress() as (env, progress):
         located = locate(env, inventory, cluster)
         view = HostView(out(), err(), named_hosts_or_all(located.inventory, hosts or ()))

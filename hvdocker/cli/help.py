@@ -7,6 +7,7 @@ from typing import Annotated, Any, Optional
 import typer
 
 from hvdocker.cli.completers import complete_help
+from hvdocker.cli.synonyms import unknown_verb
 
 
 def show_help(
@@ -56,5 +57,7 @@ def _find_command(ctx: Any, words: list[str]) -> tuple[Any, Any]:
 
             raise UsageProblem(f"{inner.command_path} has no verb {word!r}", fix=f"hvdocker help {words[0]}")
         name, command, _ = command.resolve_command(inner, [word])
+        if command is None:
+            raise unknown_verb(word, (), inner.command.commands, inner.command_path)
         inner = command.make_context(name, [], parent=inner, resilient_parsing=True)
     return command, inner

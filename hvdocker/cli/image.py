@@ -119,7 +119,7 @@ def build(
     from hvdocker.names import image_tag
 
     if source is not None:
-        _check_source(source, ctx.get_parameter_source("target"))
+        _check_source(ctx.get_parameter_source("target"))
     with env_and_progress(quiet) as (env, _):
         request = BuildRequest(
             target, on, ca_bundle, wheelhouse, base, cuda_image, torch_index, source and image_tag(source), tag
@@ -130,13 +130,11 @@ def build(
         err().print(messages.use_image(made))
 
 
-def _check_source(source: str, target_from: object) -> None:
-    """Raise UsageProblem if `source`, the value of --from, is empty, or if --target was given too. `target_from` says
-    where the value of --target comes from."""
+def _check_source(target_from: object) -> None:
+    """Raise UsageProblem if --target was given beside --from. `target_from` says where the value of --target comes
+    from."""
     from hvdocker.errors import UsageProblem
 
-    if not source.strip():
-        raise UsageProblem("--from needs the name of an image", fix="hvdocker image build --from my-team/train:7")
     # By name: some versions of typer bring a copy of click, others need click itself.
     if getattr(target_from, "name", "") == "COMMANDLINE":
         raise UsageProblem("--target and --from exclude each other", fix="leave one of them out")

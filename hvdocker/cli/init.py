@@ -54,10 +54,13 @@ def init(
     """
     refuse_rest(ctx)
     from hvdocker.console.style import err, out
-    from hvdocker.console.views.init import show_notes, show_written, written_message
+    from hvdocker.console.views.init import show_written, written_message
+    from hvdocker.errors import UsageProblem
     from hvdocker.inventory.init import DEFAULT_FILE, InitRequest
     from hvdocker.inventory.init import init as run
 
+    if hosts and not hosts.replace(",", " ").strip():
+        raise UsageProblem("--hosts names no host", fix="write at least one, as in --hosts gpu-a,ubuntu@gpu-b")
     named = tuple(dict.fromkeys(host.strip() for host in hosts.split(",") if host.strip()))
     request = InitRequest(file or DEFAULT_FILE, named, all_ssh_hosts, force, source)
     with env_and_progress(quiet) as (env, progress):
@@ -79,7 +82,8 @@ def init(
 
         run_and_show(report.path, DoctorOptions(accept_new_host_keys), quiet=quiet)
     if not quiet:
-        words = ("hvdocker", "doctor" if no_doctor else "up", report.path.name)
+        path = report.path.relative_to(env.cwd) if report.path.is_relative_to(env.cwd) else report.path
+        words = ("hvdocker", "doctor" if no_doctor else "up", str(path))
         err().print(f"next: {shlex.join(words)}", style="quiet", markup=False)
 
 

@@ -17,6 +17,10 @@ from hvdocker.errors import ExitCode, HvdockerError, UsageProblem
 
 # Errors of a write: the disk or the quota is full, the file is too large, or the device fails.
 _WRITE_ERRNOS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+# A name in a path is too long, or links in it lead in a circle.
+_PATH_ERRNOS = (errno.ENAMETOOLONG, errno.ELOOP)
+# Characters of such a path that are shown.
+_MOST_SHOWN = 80
 # Words in the place of a verb that mean a flag of the root command.
 _FLAG_SYNONYMS = {"version": "--version"}
 
@@ -47,8 +51,9 @@ def main(argv: Sequence[str] | None = None) -> None:
         _show_error(error, error if is_debug else None)
         raise SystemExit(int(error.exit_code)) from None
     except Exception as error:
-        _show_error(_write_error(error) or _unexpected_error(error), error if is_debug else None)
-        raise SystemExit(int(ExitCode.ERROR)) from None
+        told = _path_error(error) or _write_error(error) or _unexpected_error(error)
+        _show_error(told, error if is_debug else None)
+        raise SystemExit(int(told.exit_code)) from None
     raise SystemExit(code if isinstance(code, int) else int(ExitCode.OK))
 
 
@@ -89,6 +94,16 @@ def _check_current_folder() -> None:
         Path.cwd()
     except FileNotFoundError:
         raise UsageProblem("the current folder was removed or replaced", fix="cd to a folder that exists") from None
+
+
+def _path_error(error: Exception) -> HvdockerError | None:
+    """Return the error to show if `error` says that the path of a file or folder is none that this machine can have.
+    Return None for any other `error`."""
+    if not isinstance(error, OSError) or error.errno not in _PATH_ERRNOS:
+        return None
+    name = str(error.filename or "a path")
+    where = name if len(name) <= _MOST_SHOWN else f"{name[:_MOST_SHOWN]}…"
+    return UsageProblem(f"{where}: {error.strerror}", fix="name another file or folder")
 
 
 def _write_error(error: Exception) -> HvdockerError | None:

@@ -32,6 +32,7 @@ from hvdocker.cli.flags.verb import (
     refuse_rest,
 )
 from hvdocker.cli.verb_setup import env_and_progress, hooks_for_verb, plan_printer
+from hvdocker.inventory.fields import MOST_LOCAL
 
 if TYPE_CHECKING:
     from hvdocker.env import Env
@@ -69,6 +70,8 @@ def up(
             "--local",
             metavar="N",
             help="That many workers on this machine's own engine.",
+            min=1,
+            max=MOST_LOCAL,
             show_default=False,
             rich_help_panel=WHERE,
         ),
@@ -189,5 +192,7 @@ def _locate_or_generate(
         named = [host.strip() for host in hosts.split(",") if host.strip()]
         if not named:
             raise UsageProblem("--hosts names no host", fix="write at least one, as in --hosts gpu-a,ubuntu@gpu-b")
+        if again := next((host for host in named if named.count(host) > 1), None):
+            raise UsageProblem(f"--hosts names {again!r} more than once", fix="name each host once")
         return generate(env, hosts=named, image=image or None, cluster=cluster)
     return with_image(locate(env, inventory, cluster), image)

@@ -11,11 +11,13 @@ import typer
 import typer.core
 
 from hvdocker.cli.synonyms import unknown_verb
+from hvdocker.cli.typed_words import INVENTORY_SUFFIXES, WordGroup, WordKind, group_words
 from hvdocker.cli.usage_errors import ParserError
 
-INVENTORY_SUFFIXES = (".yaml", ".yml")
 # The key in `ctx.meta` of typer for the words of the verb, as they were typed.
 TYPED = "hvdocker.typed"
+# Flags of which an inventory as argument is refused. Only `up` has the last two together with an inventory.
+_INSTEAD = ("-i", "--inventory", "--hosts", "--local")
 
 
 class VerbCommand(typer.core.TyperCommand):
@@ -30,11 +32,13 @@ class VerbCommand(typer.core.TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the words of the command line. If the first argument is the inventory, it becomes the value of `-i`.
 
-        If the verb has no other arguments, any first argument is the inventory: it may be a pipe. Otherwise the
-        argument has to end with .yaml or .yml, so that it cannot be a job, a host or a script. Raise UsageProblem if
-        `-i` is given too."""
+        A verb without other arguments takes any file there, such as a pipe. Elsewhere the name has to end with .yaml
+        or .yml, so that it cannot be a job, a host or a script. Raise UsageProblem if `-i` is given too, or if a value
+        is empty."""
         ctx.meta[TYPED] = list(args)
         with _naming_the_verb(ctx):
+            if not ctx.resilient_parsing:
+                self._refuse_empty_values(ctx, args)
             return self._parse(ctx, args)
 
     def _parse(self, ctx: Any, args: list[str]) -> list[str]:
@@ -52,6 +56,20 @@ class VerbCommand(typer.core.TyperCommand):
         ctx.params["inventory"] = Path(args[at])
         return parsed
 
+    def _refuse_empty_values(self, ctx: Any, args: list[str]) -> None:
+        """Raise UsageProblem for `--cluster ""` and the like. An empty value comes from an unset variable of a shell,
+        and would mean the default: another cluster, every host, the newest job."""
+        for group in self._groups(args):
+            is_flag = group.kind is WordKind.FLAG
+            value = group.value if is_flag else group.words[0]
+            if value is not None and not value.strip():
+                from hvdocker.errors import UsageProblem
+
+                what = (
+                    f"{group.name} needs a value" if is_flag else f"{ctx.command_path} does not take an empty argument"
+                )
+                raise UsageProblem(what, fix=f"is a variable of the shell not set? see {ctx.command_path} -h")
+
     def format_help(self, ctx: Any, formatter: Any) -> None:
         from hvdocker.cli.pages.verb_page import verb_page
 
@@ -62,7 +80,11 @@ class VerbCommand(typer.core.TyperCommand):
         return found if incomplete.startswith("-") else [*found, *self._complete_inventory(ctx, incomplete)]
 
     def _complete_inventory(self, ctx: Any, incomplete: str) -> Iterator[Any]:
-        if not self.takes_inventory or ctx.params.get("inventory"):
+        """Yield the inventories whose names begin with `incomplete`, if this word can be one: it is the first argument,
+        and no flag stands for the inventory."""
+        groups = self._groups(ctx.meta.get(TYPED, []))
+        has_one = any(group.kind is not WordKind.FLAG or group.name in _INSTEAD for group in groups)
+        if not self.takes_inventory or has_one:
             return
         from hvdocker.cli.completers import completion_item, inventory_files
 
@@ -71,23 +93,19 @@ class VerbCommand(typer.core.TyperCommand):
     def _inventory_index(self, ctx: Any, args: list[str]) -> int | None:
         """Return the index in `args` of the first argument if that is the inventory, else None."""
         has_others = ctx.allow_extra_args or any(param.param_type_name == "argument" for param in self.params)
-        at = next(self._argument_indices(args), None)
+        arguments = (WordKind.ARGUMENT, WordKind.INVENTORY)
+        at = next((group.at for group in self._groups(args) if group.kind in arguments), None)
         if at is None or (has_others and not args[at].endswith(INVENTORY_SUFFIXES)):
             return None
         return at
 
-    def _argument_indices(self, args: list[str]) -> Iterator[int]:
-        """Yield the index in `args` of each word that is neither a flag nor the value of a flag."""
-        values = {flag for param in self.params for flag in param.opts if not getattr(param, "is_flag", True)}
-        is_value = False
-        for at, word in enumerate(args):
-            if is_value:
-                is_value = False
-            elif word.startswith("-"):
-                # A flag may stand behind others, as in `-qi FILE`.
-                is_value = word in values or (not word.startswith("--") and f"-{word[-1]}" in values)
-            else:
-                yield at
+    def _groups(self, args: list[str]) -> list[WordGroup]:
+        launcher_flags = {}
+        if any(param.name == "launcher" for param in self.params):
+            from hvdocker.launchers.passed_flags import PASSED_FLAGS
+
+            launcher_flags = PASSED_FLAGS
+        return group_words(self.params, args, launcher_flags)
 
 
 @contextmanager

@@ -17,20 +17,21 @@ def narrow_table(
     left_out_first: Sequence[str] = (),
     wrapped: Collection[str] = (),
     right: Collection[str] = (),
+    gap: int = 2,
 ) -> Table:
     """Return a table of the rows. Each row maps the headings of the columns to cells.
 
-    If the table is wider than `width`, columns are left out in the order of `left_out_first`. If that is not enough,
-    the table stays wider. Cells of the columns `wrapped` may be wrapped at blanks. Columns in `right` are aligned at
-    the right."""
+    Cells of the columns `wrapped` may be wrapped at blanks. Columns in `right` are aligned at the right. `gap` is the
+    number of blanks between columns."""
     columns = list(rows[0])
-    widths = {name: max(len(name), *(_needed(row[name], name in wrapped) for row in rows)) + 2 for name in columns}
+    widths = {name: max(len(name), *(_needed(row[name], name in wrapped) for row in rows)) + gap for name in columns}
     for name in left_out_first:
         if name in columns and sum(widths[kept] for kept in columns) > width:
             columns.remove(name)
     needed = sum(widths[name] for name in columns)
     # rich cuts the cells of a table that is wider than the terminal, unless the table has a width of its own.
-    table = Table(box=None, pad_edge=False, header_style="quiet", width=needed if needed > width else None)
+    own_width = needed if needed > width else None
+    table = Table(box=None, pad_edge=False, header_style="quiet", width=own_width, padding=(0, gap, 0, 0))
     for name in columns:
         table.add_column(name, justify="right" if name in right else "left", no_wrap=name not in wrapped)
     for row in rows:

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
+from threading import Timer
 from types import TracebackType
 
 from rich.console import Console, Group
@@ -26,7 +27,13 @@ class Progress:
 
     On a terminal the events are shown as a live table, elsewhere as lines. With `is_quiet` no events are shown."""
 
-    def __init__(self, console: Console, is_quiet: bool = False, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        console: Console,
+        is_quiet: bool = False,
+        now: Callable[[], float] = time.monotonic,
+        timer: Callable[[float, Callable[[], None]], Timer] = threading.Timer,
+    ) -> None:
         self._now = now
         self._console = console
         self._is_quiet = is_quiet
@@ -36,6 +43,10 @@ class Progress:
         self._said: set[tuple[str, str | None, str]] = set()
         self._live: Live | None = None
         self._screen: OutputScreen | None = None
+        # Without a live table: the last event while the hosts are being connected to, and what prints it.
+        self._connecting: Event | None = None
+        self._timer = timer
+        self._late: Timer | None = None
 
     def __enter__(self) -> Progress:
         if self._console.is_terminal and not self._is_quiet:
@@ -46,6 +57,8 @@ class Progress:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._connecting = None
+        self._stop_timer()
         self.pause()
 
     def pause(self) -> None:
@@ -100,15 +113,40 @@ class Progress:
             self._began.setdefault(key, self._now())
 
     def _print(self, event: Event) -> None:
-        """Print an event as a line, because there is no live table.
-
-        Each text is printed once per stage (kind of work) and host, without counters. Events of the stage `connect` and
-        events with `is_end` are not printed."""
+        """Print an event as a line, because there is no live table. Each text is printed once per stage (kind of work)
+        and host, without counters. Events with `is_end` are left out."""
+        if event.stage == "connect":
+            self._print_if_late(event)
+            return
         mark = (event.stage, event.host, event.text)
-        if event.is_end or event.stage == "connect" or mark in self._said:
+        if event.is_end or mark in self._said:
             return
         self._said.add(mark)
         self.print_line(_line(event))
+
+    def _print_if_late(self, event: Event) -> None:
+        """Print which hosts are being connected to, if that takes longer than _LONG_S and stderr is no terminal. Most
+        often it takes less, and a line at the beginning of each verb would say nothing. On a terminal the live table
+        was there, or is a question now."""
+        if self._console.is_terminal:
+            return
+        self._connecting = None if event.is_end else event
+        if self._connecting is None:
+            self._stop_timer()
+        elif self._late is None:
+            self._late = self._timer(_LONG_S, self._print_connecting)
+            self._late.daemon = True
+            self._late.start()
+
+    def _print_connecting(self) -> None:
+        with self._lock:
+            if self._connecting:
+                self.print_line(_line(self._connecting))
+
+    def _stop_timer(self) -> None:
+        if self._late:
+            self._late.cancel()
+            self._late = None
 
     def _view(self) -> Group:
         with self._lock:

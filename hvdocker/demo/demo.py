@@ -1,8 +1,8 @@
 """The verb `demo`: trains the example `digits` on two workers of this machine's own engine.
 
-It brings the workers up, trains, fetches the results and takes the cluster down. Every step is an `hvdocker` command
-that the user could type in the folder of the demo. If a command fails or the user interrupts it, the cluster is taken
-down."""
+Every step is an `hvdocker` command that the user could type in the folder of the demo. If a command fails, the user
+interrupts it or its output cannot be written, the cluster is taken down. A cluster that was there before is never
+touched."""
 
 from __future__ import annotations
 
@@ -52,8 +52,9 @@ class CommandRunner(Protocol):
     @property
     def is_interrupted(self) -> bool: ...
 
-    def run(self, words: tuple[str, ...]) -> int:
-        """Run `hvdocker` with these words to its end, and return its exit code."""
+    def run(self, words: tuple[str, ...], is_cleanup: bool = False, is_silent: bool = False) -> int:
+        """Run a command to its end and return its exit code. With `is_cleanup` it runs although the user has asked for
+        the end. With `is_silent` its output is thrown away."""
 
 
 @dataclass(frozen=True)
@@ -68,19 +69,43 @@ class DemoReport:
     images: int
 
 
-def demo(folder: Path, runner: CommandRunner, show: Callable[[DemoStep], None]) -> DemoReport:
-    """Run the demo in `folder`, which is made if it is missing. `show` is called before each command.
+def demo(
+    folder: Path, runner: CommandRunner, show: Callable[[DemoStep], None], has_workers: Callable[[], bool]
+) -> DemoReport:
+    """Run the demo in `folder`, which is made if it is missing. `show` is called before each command. `has_workers`
+    returns whether this machine has a cluster of the name that the demo's would have.
 
-    Raise UsageProblem if the folder has other files. If a command fails, the cluster is taken down, and HvdockerError
-    with the exit code of the command is raised, or Interrupted after Ctrl-C. If the cluster could not be taken down,
-    the error says how to do that. Also raise HvdockerError if the model was not fetched or has learned too little."""
+    Raise UsageProblem if the folder has other files or a cluster, or if `has_workers`. Raise HvdockerError with the
+    exit code of the command that failed, or Interrupted, or the OSError of `show`; the cluster is then taken down, or
+    the error says how to do that. Raise HvdockerError also if the model did not come home or has learned too little."""
+    _refuse_existing_cluster(folder, has_workers)
     write_files(folder)
     for step in STEPS:
-        show(step)
+        try:
+            show(step)
+        except OSError:
+            # Nobody reads: a closed pipe or terminal.
+            _take_down(folder, runner, show)
+            raise
         code = runner.run(step.words)
         if code or runner.is_interrupted:
             raise _ended_early(folder, step, code, runner, show)
     return _read_report(folder)
+
+
+def _refuse_existing_cluster(folder: Path, has_workers: Callable[[], bool]) -> None:
+    """Raise UsageProblem if there is a cluster that the demo would take for its own, and take down at its end."""
+    if _pointer(folder).exists():
+        raise UsageProblem(
+            f"the folder {folder} already has a cluster",
+            fix=f"take it down: cd {shlex.quote(str(folder))} && hvdocker down; or name another folder: "
+            "hvdocker demo FOLDER",
+        )
+    if has_workers():
+        raise UsageProblem(
+            f"this machine already has workers of a cluster with the name of the folder {folder}",
+            fix="name a folder of another name: hvdocker demo FOLDER",
+        )
 
 
 def write_files(folder: Path) -> None:
@@ -109,13 +134,8 @@ def write_files(folder: Path) -> None:
 def _ended_early(
     folder: Path, failed: DemoStep, code: int, runner: CommandRunner, show: Callable[[DemoStep], None]
 ) -> HvdockerError:
-    """Take the cluster down, and return the error for a demo in which the command `failed` failed or was interrupted.
-
-    `code` is the exit code of that command."""
-    is_down = True
-    if (folder / FOLDER / "current.json").exists():
-        show(DOWN)
-        is_down = runner.run(DOWN.words) == ExitCode.OK
+    """Take the cluster down, and return the error for a demo that ended with the command `failed`."""
+    is_down = _take_down(folder, runner, show)
     fix = None if is_down else f"the demo's cluster may still be there: cd {shlex.quote(str(folder))} && hvdocker down"
     if runner.is_interrupted:
         return Interrupted(f"the demo was interrupted{'; its cluster is down' if is_down else ''}", fix=fix)
@@ -125,6 +145,25 @@ def _ended_early(
     )
     error.exit_code = code
     return error
+
+
+def _take_down(folder: Path, runner: CommandRunner, show: Callable[[DemoStep], None]) -> bool:
+    """Take the demo's cluster down if there is one. Return whether it is gone."""
+    if not _pointer(folder).exists():
+        return True
+    is_silent = False
+    try:
+        show(DOWN)
+    except OSError:
+        # `down` would fail at its first message too.
+        is_silent = True
+    code = runner.run(DOWN.words, is_cleanup=True, is_silent=is_silent)
+    return code == ExitCode.OK or not _pointer(folder).exists()
+
+
+def _pointer(folder: Path) -> Path:
+    """The file that `up` writes before it makes a container, and that `down` removes when all are gone."""
+    return folder / FOLDER / "current.json"
 
 
 def _read_report(folder: Path) -> DemoReport:

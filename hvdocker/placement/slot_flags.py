@@ -34,14 +34,17 @@ class SlotFlags:
 
 def check_slot_flags(wanted: SlotFlags) -> None:
     """Raise UsageProblem for flags that are wrong in any cluster: `-np` below 1, an unknown strategy, a malformed
-    `--gpu` or `-H`, or `-H` together with `--strategy`. This needs no inventory, so it can run before any host is
-    contacted."""
+    `--gpu` or `-H`, an `--include` or `--exclude` without a host, or `-H` together with `--strategy`. This needs no
+    inventory, so it can run before any host is contacted."""
     if wanted.np is not None and wanted.np < 1:
         raise UsageProblem(f"-np should be at least 1, got {wanted.np}")
     if wanted.np is not None and wanted.np > MOST_RANKS:
         raise UsageProblem(f"-np should be at most {MOST_RANKS}, got {wanted.np}")
     if wanted.strategy and wanted.strategy not in STRATEGIES:
         raise UsageProblem(f"there is no strategy {wanted.strategy!r}", fix=f"strategies are {', '.join(STRATEGIES)}")
+    for flag, text in (("--include", wanted.include), ("--exclude", wanted.exclude)):
+        if text is not None and not _words(text):
+            raise UsageProblem(f"{flag} names no host", fix=f"write at least one, as in {flag} gpu-a,gpu-b")
     if wanted.hosts and wanted.strategy:
         raise UsageProblem("-H and --strategy exclude each other: -H says where every rank goes")
     if wanted.gpu:

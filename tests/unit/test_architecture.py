@@ -42,7 +42,7 @@ MAY_IMPORT = {
     "hooks": "env inventory",
     "training": "shell protocol env inventory transport engine observe locks plan placement images sync "
     "launchers jobs cluster doctor hooks",
-    "demo": "assets inventory",
+    "demo": "assets env inventory cluster",
     "script": "assets shell protocol inventory transport engine observe plan images sync jobs cluster "
     "training",
     "console": "protocol inventory observe locks plan placement images jobs cluster doctor training demo",

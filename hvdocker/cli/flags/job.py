@@ -148,7 +148,8 @@ MinNpFlag = Annotated[
     typer.Option(
         "--min-np",
         metavar="N",
-        help=f"Elastic ({_ELASTIC}): go on with so few ranks, where hosts are lost.",
+        help=f"Elastic ({_ELASTIC}): go on with so few ranks, where hosts are lost. "
+        "With horovod also --elastic-timeout SECONDS (to wait for a host) and --reset-limit N (changes of hosts).",
         show_default=False,
         rich_help_panel=FAILURES,
     ),

@@ -22,7 +22,7 @@ def section(title: str, rows: Sequence[tuple[str, str]], label_width: int) -> It
     yield f"{title}:"
     indent = " " * (label_width + 4)
     for label, text in rows:
-        lines = textwrap.wrap(text, page_width() - len(indent), break_on_hyphens=False) or [""]
+        lines = textwrap.wrap(text, page_width() - len(indent), break_on_hyphens=False, break_long_words=False) or [""]
         if len(label) > label_width:
             yield f"  {label}"
         else:

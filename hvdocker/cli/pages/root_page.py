@@ -15,6 +15,7 @@ _FOOT = """\
 Options   --version  --debug  --install-completion  --show-completion
 More      hvdocker VERB -h, hvdocker help VERB, hvdocker help TOPIC
           topics: {topics}
+Manual    docs/index.md in the source; `make docs` there writes it as a site
 """
 
 

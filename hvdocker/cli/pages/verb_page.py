@@ -80,4 +80,9 @@ def _footer(shared: list[str], ctx: Any) -> list[str]:
         return []
     names = ", ".join(label.split(",")[0].split(" ")[0] for label in shared)
     verb = ctx.command_path.partition(" ")[2]
-    return ["", *textwrap.wrap(f"Also {names}: see hvdocker help {verb}", page_width(), break_on_hyphens=False)]
+    return [
+        "",
+        *textwrap.wrap(
+            f"Also {names}: see hvdocker help {verb}", page_width(), break_on_hyphens=False, break_long_words=False
+        ),
+    ]

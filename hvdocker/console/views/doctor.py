@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from hvdocker.console.narrow_table import narrow_table
 from hvdocker.console.views.doctor_findings import MARK_WORDS, mark_text, show_problems
 from hvdocker.console.views.doctor_matrix import MOST_HOSTS, show_matrix
 from hvdocker.doctor.report import DoctorReport, Finding, HostReport, Mark, worst_mark
@@ -29,6 +30,8 @@ GROUPS = {
     "net": ("address", "name", "network", "infiniband"),
     "left": ("leftovers", "lock"),
 }
+# The cell of a group without a finding.
+_NOTHING = "·"
 _GROUP_OF = {check: group for group, checks in GROUPS.items() for check in checks}
 
 
@@ -38,47 +41,54 @@ def show_report(console: Console, report: DoctorReport, is_verbose: bool = False
     `is_verbose` adds a table of all findings, including the good ones. With more than MOST_HOSTS hosts this table
     leaves out the findings about pairs of hosts."""
     console.print(Text.assemble(("cluster ", "quiet"), (report.cluster, "bold")))
-    console.print(_hosts_table(report.hosts, console.width))
+    _show_hosts(console, report.hosts)
     if report.pairs:
         console.print()
         show_matrix(console, report.pairs)
     if is_verbose:
         console.print()
-        console.print(_every_finding(report))
+        console.print(_every_finding(report, console.width))
     show_problems(console, report)
     console.print()
     console.print(_verdict(report))
 
 
-def _hosts_table(hosts: Sequence[HostReport], width: int) -> Table:
-    longest = max(len("host"), *(len(host.host) for host in hosts))
-    needed = longest + sum(len(name) + 2 for name in GROUPS)
-    table = Table(box=None, pad_edge=False, header_style="quiet", padding=(0, 2 if needed <= width else 1, 0, 0))
-    table.add_column("host", style="bold", no_wrap=True)
-    for name in GROUPS:
-        table.add_column(name, no_wrap=True)
-    for host in hosts:
-        table.add_row(host.host, *(_cell(host.findings, group) for group in GROUPS))
-    return table
+def _show_hosts(console: Console, hosts: Sequence[HostReport]) -> None:
+    """Print a row per host. On a narrow terminal, columns without a problem are only named below."""
+    rows = [
+        {"host": Text(host.host, style="bold"), **{name: _cell(host.findings, name) for name in GROUPS}}
+        for host in hosts
+    ]
+    good = [name for name in GROUPS if {str(row[name]) for row in rows} <= {MARK_WORDS[Mark.GOOD], _NOTHING}]
+    needed = max(len(host.host) for host in hosts) + sum(len(name) + 2 for name in GROUPS)
+    gap = 2 if needed + 2 <= console.width else 1
+    table = narrow_table(rows, console.width, left_out_first=good, gap=gap)
+    console.print(table)
+    shown = [str(column.header) for column in table.columns]
+    if missing := [name for name in good if name not in shown]:
+        console.print(Text(f"no problem on any host: {', '.join(missing)}", style="quiet"))
 
 
 def _cell(findings: Iterable[Finding], group: str) -> Text:
     marks = [finding.mark for finding in findings if _GROUP_OF.get(finding.check, "net") == group]
-    return mark_text(worst_mark(marks)) if marks else Text("·", style="quiet")
+    return mark_text(worst_mark(marks)) if marks else Text(_NOTHING, style="quiet")
 
 
-def _every_finding(report: DoctorReport) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="quiet")
-    for column in ("host", "check", "", "found"):
-        table.add_column(column)
+def _every_finding(report: DoctorReport, width: int) -> Table:
     everything = [(one.host, one.findings) for one in report.hosts]
     if len(report.hosts) <= MOST_HOSTS:
         everything += [(f"{one.start} → {one.end}", one.findings) for one in report.pairs]
-    for who, findings in (*everything, ("all hosts", report.across)):
-        for position, finding in enumerate(findings):
-            name = Text(who, style="bold") if position == 0 else Text("")
-            table.add_row(name, finding.check, mark_text(finding.mark), Text(finding.shown))
-    return table
+    rows = [
+        {
+            "host": Text(who if position == 0 else "", style="bold"),
+            "check": finding.check,
+            "": mark_text(finding.mark),
+            "found": finding.shown,
+        }
+        for who, findings in (*everything, ("all hosts", report.across))
+        for position, finding in enumerate(findings)
+    ]
+    return narrow_table(rows, width, wrapped=("found",)) if rows else Table(box=None)
 
 
 def _verdict(report: DoctorReport) -> Text:

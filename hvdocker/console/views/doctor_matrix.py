@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from hvdocker.console.narrow_table import narrow_table
 from hvdocker.console.views.doctor_findings import MARK_STYLES, MARK_WORDS
 from hvdocker.doctor.report import Mark, PairReport, worst_mark
 from hvdocker.units import pluralize
@@ -16,6 +17,7 @@ from hvdocker.units import pluralize
 MOST_HOSTS = 12
 # The checks whose values a cell with the mark GOOD or WARN shows.
 CELL_CHECKS = ("rtt", "bandwidth")
+_CORNER = "from \\ to"
 
 
 def show_matrix(console: Console, pairs: Sequence[PairReport]) -> None:
@@ -36,18 +38,16 @@ def show_matrix(console: Console, pairs: Sequence[PairReport]) -> None:
         columns = [name for name in columns if any(pair.end == name for pair in troubled)]
         if len(columns) > MOST_HOSTS:
             return
-    console.print(_table(rows, columns, pairs))
+    console.print(_table(rows, columns, pairs, console.width))
 
 
-def _table(rows: Sequence[str], columns: Sequence[str], pairs: Sequence[PairReport]) -> Table:
+def _table(starts: Sequence[str], ends: Sequence[str], pairs: Sequence[PairReport], width: int) -> Table:
     cells = {(pair.start, pair.end): pair for pair in pairs}
-    table = Table(box=None, pad_edge=False, header_style="quiet")
-    table.add_column("from \\ to", style="bold", no_wrap=True)
-    for name in columns:
-        table.add_column(name, no_wrap=True)
-    for start in rows:
-        table.add_row(start, *(_cell(cells.get((start, end))) for end in columns))
-    return table
+    rows = [
+        {_CORNER: Text(start, style="bold"), **{end: _cell(cells.get((start, end))) for end in ends}}
+        for start in starts
+    ]
+    return narrow_table(rows, width)
 
 
 def _cell(pair: PairReport | None) -> Text:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import socket
+from collections.abc import Sequence
+from typing import Any
 
 DEAD_HOST_S = 20
 
@@ -25,7 +27,7 @@ def connect(host: str, port: int, timeout_s: float) -> QuickSocket:
     """Try the addresses of the host in turn, as OpenSSH does, and return a socket connected to the first that answers.
     `timeout_s` is the limit of each try. Raise the last error if no address answers."""
     last: OSError | None = None
-    for family, kind, protocol, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+    for family, kind, protocol, _, address in _addresses(host, port):
         wire = QuickSocket(family, kind, protocol)
         try:
             wire.settimeout(timeout_s)
@@ -37,6 +39,17 @@ def connect(host: str, port: int, timeout_s: float) -> QuickSocket:
         _tune(wire)
         return wire
     raise last or OSError(f"no address found for {host}")
+
+
+def _addresses(host: str, port: int) -> Sequence[tuple[int, int, int, str, Any]]:
+    """Return the addresses of the host as getaddrinfo does. Raise socket.gaierror also for a name that no host can
+    have, such as `a..b`, which Python cannot encode."""
+    try:
+        return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except UnicodeError as error:
+        raise socket.gaierror(
+            socket.EAI_NONAME, "a part between the dots of the name is empty or has more than 63 characters"
+        ) from error
 
 
 def _tune(wire: socket.socket) -> None:

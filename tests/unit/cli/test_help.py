@@ -14,6 +14,7 @@ import pytest
 import typer.main
 
 from hvdocker.cli.app import app
+from hvdocker.cli.pages.layout import section
 from hvdocker.cli.verb_table import VERBS as ALL_VERBS
 from hvdocker.errors import ExitCode
 
@@ -234,6 +235,12 @@ def test_help_of_several_words_and_of_none() -> None:
     assert "Usage: hvdocker image build " in answers[0][1] and "-i, --inventory FILE" in answers[0][1]
     assert answers[1][:2] == answers[2][:2]
     assert [answer[0] for answer in answers] == [0, 0, 0, 2, 2]
+
+
+def test_a_narrow_page_breaks_no_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    rows = [("HVDOCKER_REGISTRY_USER", "see docs/reference/environment.md#registry-password")]
+    assert "docs/reference/environment.md#registry-password" in " ".join(section("x", rows, 23))
 
 
 def test_help_has_every_exit_code() -> None:

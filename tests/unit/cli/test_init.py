@@ -42,6 +42,14 @@ def test_hosts_by_flag(cli: Cli) -> None:
     assert [path.name for path in cli.cwd.iterdir()] == ["inventory.yaml"]
 
 
+def test_the_next_command_names_the_file_where_it_is(cli: Cli, tmp_path: Path) -> None:
+    (cli.cwd / "lab").mkdir()
+    told = cli.run("init", "lab/inventory.yaml", "--no-doctor", "--hosts", "a", check=0)
+    assert "next: hvdocker doctor lab/inventory.yaml\n" in told.err
+    told = cli.run("init", "../far.yaml", "--no-doctor", "--hosts", "a", check=0)
+    assert f"next: hvdocker doctor {tmp_path}/far.yaml\n" in told.err
+
+
 def test_all_hosts_of_the_ssh_config(cli: Cli) -> None:
     result = cli.run("init", "--no-doctor", "lab.yaml", "--all-ssh-hosts", check=0)
     assert hosts(cli, "lab.yaml") == ["far", "gpu-a", "gpu-b", "12"]

@@ -1,6 +1,7 @@
 """What a person sees while hosts work: a live table on a terminal, plain lines elsewhere."""
 
 import io
+import threading
 
 import pytest
 from rich.console import Console
@@ -121,3 +122,37 @@ def test_a_note_stays_on_the_terminal_when_the_table_is_gone() -> None:
         progress(Event("note", "took over the stale lock of ada", "gpu-a"))
         assert progress._rows == {}
     assert "note       gpu-a        took over the stale lock of ada" in terminal.export_text()
+
+
+class HandTimer(threading.Timer):
+    """A timer that runs out when the test says so."""
+
+    def start(self) -> None:
+        made.append(self)
+
+
+made: list[HandTimer] = []
+
+
+def test_without_a_terminal_a_slow_connection_is_told_once() -> None:
+    made.clear()
+    pipe = console(is_terminal=False)
+    with Progress(pipe, timer=HandTimer) as progress:
+        progress(Event("connect", "connecting to a, b"))
+        progress(Event("connect", "waiting for b"))
+        assert pipe.export_text(clear=False) == ""
+        (timer,) = made
+        timer.function()
+        progress(Event("connect", "connected", is_end=True))
+    assert pipe.export_text().split() == ["connect", "waiting", "for", "b"]
+
+
+def test_a_fast_connection_is_not_told() -> None:
+    made.clear()
+    pipe = console(is_terminal=False)
+    with Progress(pipe, timer=HandTimer) as progress:
+        progress(Event("connect", "connecting to a"))
+        progress(Event("connect", "connected", is_end=True))
+        (timer,) = made
+        timer.function()
+    assert pipe.export_text() == "" and timer.finished.is_set()

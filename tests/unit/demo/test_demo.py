@@ -21,15 +21,20 @@ class RecordedCommands:
         self.folder, self.codes, self.interrupted_in = folder, codes or {}, interrupted_in
         self.is_interrupted = False
         self.ran: list[tuple[str, ...]] = []
+        self.silent: list[tuple[str, ...]] = []
 
-    def run(self, words: tuple[str, ...]) -> int:
+    def run(self, words: tuple[str, ...], is_cleanup: bool = False, is_silent: bool = False) -> int:
+        assert is_cleanup == (words == DOWN.words)
         self.ran.append(words)
+        self.silent += [words] if is_silent else []
         self.is_interrupted |= words[0] == self.interrupted_in
         code = self.codes.get(words[0], 0)
         state = self.folder / ".hvdocker"
         if words[0] == "up":
             state.mkdir(exist_ok=True)
             (state / "current.json").touch()
+        elif words[0] == "down" and not code:
+            (state / "current.json").unlink()
         elif words[0] == "fetch" and not code:
             out = state / "jobs" / "train-abcd" / "out"
             out.mkdir(parents=True)
@@ -43,16 +48,20 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "new" / "demo"
 
 
+def nothing_there() -> bool:
+    return False
+
+
 def run(commands: RecordedCommands) -> list[DemoStep]:
     shown: list[DemoStep] = []
-    demo(commands.folder, commands, shown.append)
+    demo(commands.folder, commands, shown.append, nothing_there)
     return shown
 
 
 def test_each_command_is_shown_before_it_runs_and_the_result_is_told(folder: Path) -> None:
     commands = RecordedCommands(folder)
     shown: list[tuple[DemoStep, int]] = []
-    report = demo(folder, commands, lambda step: shown.append((step, len(commands.ran))))
+    report = demo(folder, commands, lambda step: shown.append((step, len(commands.ran))), nothing_there)
     assert commands.ran == WORDS
     assert shown == [(step, number) for number, step in enumerate(STEPS)]
     assert (report.accuracy, report.images) == (0.95, 1000)
@@ -80,6 +89,51 @@ def test_a_folder_with_other_files_is_refused(folder: Path) -> None:
     with pytest.raises(UsageProblem, match=r"not of the demo: thesis\.tex"):
         run(commands)
     assert commands.ran == [] and [path.name for path in folder.iterdir()] == ["thesis.tex"]
+
+
+def test_a_cluster_that_was_there_before_is_not_taken_down(folder: Path) -> None:
+    (folder / ".hvdocker").mkdir(parents=True)
+    (folder / ".hvdocker" / "current.json").touch()
+    commands = RecordedCommands(folder, {"up": 1})
+    with pytest.raises(UsageProblem, match="already has a cluster") as caught:
+        run(commands)
+    assert commands.ran == [] and f"cd {folder} && hvdocker down" in str(caught.value.fix)
+
+
+def test_the_cluster_of_another_folder_of_that_name_is_not_taken_down(folder: Path) -> None:
+    commands = RecordedCommands(folder)
+    with pytest.raises(UsageProblem, match="already has workers"):
+        demo(folder, commands, lambda step: None, lambda: True)
+    assert commands.ran == [] and not folder.exists()
+
+
+@pytest.mark.parametrize("unread", range(len(STEPS)))
+def test_a_closed_pipe_or_terminal_does_not_leave_the_cluster_up(folder: Path, unread: int) -> None:
+    """As of `hvdocker demo | head -1`."""
+    commands = RecordedCommands(folder)
+
+    def show(step: DemoStep) -> None:
+        if step not in STEPS[:unread]:
+            raise BrokenPipeError
+
+    with pytest.raises(BrokenPipeError):
+        demo(folder, commands, show, nothing_there)
+    # `down` has no output that could fail.
+    down = [DOWN.words] if unread else []
+    assert (commands.ran, commands.silent) == ([*WORDS[:unread], *down], down)
+
+
+def test_a_down_that_could_only_not_say_that_it_is_done_is_done(folder: Path) -> None:
+    commands = RecordedCommands(folder, {"train": 1})
+    real = commands.run
+
+    def run_and_fail_to_print(words: tuple[str, ...], is_cleanup: bool = False, is_silent: bool = False) -> int:
+        return real(words, is_cleanup, is_silent) or int(is_cleanup)
+
+    commands.run = run_and_fail_to_print  # type: ignore[method-assign]
+    with pytest.raises(HvdockerError) as caught:
+        run(commands)
+    assert "may still be there" not in str(caught.value.fix)
 
 
 def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path: Path) -> None:

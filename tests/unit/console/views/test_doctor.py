@@ -51,6 +51,25 @@ def test_the_table_fits_a_small_terminal(capsys: pytest.CaptureFixture[str]) -> 
     assert max(len(line.rstrip()) for line in capsys.readouterr().out.splitlines()) <= 80
 
 
+@pytest.mark.parametrize("width", [24, 60])
+def test_a_narrow_terminal_cuts_no_host_and_no_verdict(capsys: pytest.CaptureFixture[str], width: int) -> None:
+    long = "gpu-node-17.cluster.example.org"
+    hosts = (HostReport("h1", (*GOOD, RED)), HostReport(long, (*GOOD, YELLOW)))
+    console = out()
+    console.width = width
+    show_report(console, DoctorReport("lab", hosts, (pair("h1", long), pair(long, "h1"))), is_verbose=True)
+    lines = capsys.readouterr().out.splitlines()
+    assert "…" not in "".join(lines)
+    assert [cells(line)[:3] for line in lines[1:4]] == [
+        ["host", "engine", "machine"],
+        ["h1", "BAD", "·"],
+        [long, "·", "warn"],
+    ]
+    assert "no problem on any host: ssh, disk, clock, gpu, limits, port, image, code" in lines[4]
+    assert ["from", "\\", "to", "h1", long] in map(cells, lines)
+    assert ["h1", "→", long, "ssh", "ok", "ok"] in map(cells, lines)
+
+
 def test_checks_between_hosts_are_left_out_where_a_host_is_away(said) -> None:
     away = Finding("answers", Mark.BAD, "gpu-b:22 refuses connections", is_unreachable=True)
     unknown = Finding("mtu", Mark.UNKNOWN, "not reached", ("b was not reached",))

@@ -128,6 +128,12 @@ def test_the_last_address_says_what_is_wrong(monkeypatch: pytest.MonkeyPatch, tm
         wire.connect("gpu-a", 22, 10.0)
 
 
+@pytest.mark.parametrize("name", ["a..b", "a" * 64, f"x.{'a' * 64}.de"])
+def test_a_name_that_no_host_can_have_does_not_resolve(name: str) -> None:
+    with pytest.raises(socket.gaierror, match="has more than 63 characters"):
+        wire.connect(name, 22, 1)
+
+
 def test_a_host_without_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
     resolves_to(monkeypatch)
     with pytest.raises(OSError, match="no address found for gpu-a"):
