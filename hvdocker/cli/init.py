@@ -54,7 +54,7 @@ def init(
     """
     refuse_rest(ctx)
     from hvdocker.console.style import err, out
-    from hvdocker.console.views.init import show_written, written_message
+    from hvdocker.console.views.init import show_notes, show_written, written_message
     from hvdocker.errors import UsageProblem
     from hvdocker.inventory.init import DEFAULT_FILE, InitRequest
     from hvdocker.inventory.init import init as run
