@@ -21,7 +21,7 @@ from hvdocker.images.fan_out.long_command import LongCommand
 from hvdocker.images.ship.cache import LayerCache
 from hvdocker.images.ship.load import LayersGone, load_error
 from hvdocker.images.ship.resumable_parts import ExportedImage
-from hvdocker.transport.link import CommandResult, read_file, run_or_raise
+from hvdocker.transport.link import CommandResult, input_from_file, run_or_raise
 from hvdocker.transport.pool import for_each_host
 
 # How the docker CLI begins a message of the engine about an archive.
@@ -206,7 +206,7 @@ class FanOut:
         for layer in node.layers:
             command = commands.store_layer(self._folder, layer)
             report = partial(self._report_sent, node, node.bytes_before(layer.hex))
-            content = read_file(self._cache.path(layer.digest), report, layer.size)
+            content = input_from_file(self._cache.path(layer.digest), report, layer.size)
             run_or_raise(node.member.link, command, "storing a layer failed", content)
 
     def _report_sent(self, node: FanOutNode, before: int, sent: int) -> None:
