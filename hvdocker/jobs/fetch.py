@@ -41,7 +41,7 @@ class FetchReport:
     is_running: bool
     missing: tuple[HvdockerError, ...] = ()
 
-    def complain(self) -> None:
+    def raise_errors(self) -> None:
         """Raise an HvdockerError that names what could not be read: hosts (`missing`) and single files. Return if all
         was read. In both cases everything else has been fetched."""
         unread = self.fetched.incomplete_error

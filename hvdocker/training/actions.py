@@ -29,10 +29,10 @@ def prepare(some: list[Step], context: Context) -> Iterator[None]:
     """Begin to read the files that masters get from the worker of their host. The engine takes 40 ms for that, in which
     the other steps go on."""
     masters = [step for step in some if isinstance(step, CreateMaster)]
-    with ThreadPoolExecutor(max_workers=max(1, len(masters))) as beside:
+    with ThreadPoolExecutor(max_workers=max(1, len(masters))) as pool:
         for step in masters:
             engine = context.engine(step.host)
-            read = beside.submit(archive.read_texts, engine, step.worker, SSH_FOLDER)
+            read = pool.submit(archive.read_texts, engine, step.worker, SSH_FOLDER)
             context.results[_WORKER_FILES, step.host] = read
         yield
 

@@ -76,7 +76,7 @@ class FanOut:
         if node is None or not node.is_ready:
             return False
         try:
-            result = self._pass_on(node) if node.is_feeding else self._end_point(node)
+            result = self._pass_on(node) if node.is_feeding else self._load_from_feed(node)
         except (Interrupted, HostUnreachable):
             raise
         except HvdockerError:
@@ -142,7 +142,7 @@ class FanOut:
                 return True
         return False
 
-    def _end_point(self, node: FanOutNode) -> CommandResult | None:
+    def _load_from_feed(self, node: FanOutNode) -> CommandResult | None:
         """Load the image on a host that feeds no other host, directly from a feed (another host's sshd). Return the
         result of the load, which may be a failure.
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from hvdocker import names
-from hvdocker.cluster.plan.addresses import host_plans
+from hvdocker.cluster.plan.addresses import plan_hosts
 from hvdocker.cluster.steps import StartContainer
 from hvdocker.jobs.secrets.plan import (
     steps_after_head_loss,
@@ -96,7 +96,7 @@ def test_what_ended_jobs_may_have_left() -> None:
         master("plain-ffff", '{"a":1,"b":2}', "exited"),
     )
     state = state_of(host_seen("a", containers=jobs), host_seen("b"), host_seen("c"))
-    assert steps_for_ended_jobs(host_plans(LAB, state), state) == [
+    assert steps_for_ended_jobs(plan_hosts(LAB, state), state) == [
         OverwriteSecrets("a", "hvdocker-lab-killed-cccc", "killed-cccc", ("TOKEN", "CERT")),
         OverwriteSecrets("a", "hvdocker-lab-never-dddd", "never-dddd", ("TOKEN", "CERT")),
         RemoveSecrets("b", WORKER, ("orderly-aaaa", "killed-cccc")),
@@ -108,7 +108,7 @@ def test_a_head_that_is_back_does_not_take_the_secrets_of_the_job_that_goes_on_e
     old = replace(ended("again-hhhh", '{"a":1,"b":1}', 137), id="old")
     new = ended("again-hhhh", '{"b":1,"c":1}', None, "running")
     state = state_of(host_seen("a", containers=(old,)), host_seen("b", containers=(new,)), host_seen("c"))
-    assert steps_for_ended_jobs(host_plans(LAB, state), state) == [
+    assert steps_for_ended_jobs(plan_hosts(LAB, state), state) == [
         OverwriteSecrets("a", "hvdocker-lab-again-hhhh", "again-hhhh", ("TOKEN", "CERT"))
     ]
 
