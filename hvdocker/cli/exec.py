@@ -65,6 +65,6 @@ def execute(
             view(host, line, is_error)
 
         report = run(env, located, argv, hosts or (), show, force)
-    report.complain()
+    report.raise_errors()
     if report.code:
         raise typer.Exit(report.code)

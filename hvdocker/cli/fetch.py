@@ -50,4 +50,4 @@ def fetch(
     show_code_files(err(), report.fetched)
     err().print(messages.fetched(report.fetched.files, report.fetched.bytes), style="quiet")
     out().print(str(report.folder))
-    report.complain()
+    report.raise_errors()

@@ -59,7 +59,7 @@ def logs(
     or away, its copy at home is printed, else what the ranks' hosts kept.
     """
     refuse_rest(ctx)
-    wish = _logs_request(follow, tail, since, ranks or [], hosts or [], regex)
+    request = _logs_request(follow, tail, since, ranks or [], hosts or [], regex)
     from hvdocker.console.style import out
     from hvdocker.console.views.job import JobView
     from hvdocker.inventory.locate import locate_past
@@ -74,7 +74,7 @@ def logs(
             view = view or JobView(progress.output_screen(out()))
             view(line)  # type: ignore[arg-type]  # it is a Line
 
-        run(env, locate_past(env, inventory, cluster), job, wish, show)
+        run(env, locate_past(env, inventory, cluster), job, request, show)
 
 
 def _logs_request(

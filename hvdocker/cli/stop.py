@@ -33,5 +33,5 @@ def stop(
         report = run(env, locate(env, inventory, cluster), job, force)
     for host, number in report.ended.items():
         out().print(messages.ranks_ended(report.job, host, number))
-    report.complain()
+    report.raise_errors()
     out().print(f"{report.job} is stopped" if report.was_running else f"{report.job} had ended already")

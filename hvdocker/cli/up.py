@@ -168,7 +168,7 @@ def up(
         out().print(messages.cluster_up(located.inventory.cluster, len(report.host_plans), report.slots))
         if not quiet:
             err().print(f"next: hvdocker train train.py -np {report.ranks}{located.flag}", style="quiet")
-    report.complain()
+    report.raise_errors()
 
 
 def _locate_or_generate(

@@ -65,12 +65,12 @@ class HomeFetch:
             raise self._too_large()
         for _ in range(3):
             left = find_code(self.session.links, self.state)
-            jobs = self._not_home(left)
+            jobs = self._unfetched_jobs(left)
             if not jobs:
                 return
             for job in jobs:
                 self._fetch(job, left)
-        jobs = self._not_home(find_code(self.session.links, self.state))
+        jobs = self._unfetched_jobs(find_code(self.session.links, self.state))
         if not jobs:
             return
         raise HvdockerError(
@@ -114,14 +114,14 @@ class HomeFetch:
         if error := fetched.incomplete_error:
             raise error
 
-    def _not_home(self, left: Mapping[str, HostCode]) -> list[str]:
+    def _unfetched_jobs(self, left: Mapping[str, HostCode]) -> list[str]:
         """Return the ids of the jobs with files in the code folders that were not fetched, or have changed since the
         fetch.
 
         Empty text in the list stands for files of no job. `left` has the content of the code folders, by host."""
-        return [job for job in unfetched_code(self.located, left) if not self._is_home(job, left)]
+        return [job for job in unfetched_code(self.located, left) if not self._is_fetched(job, left)]
 
-    def _is_home(self, job: str, left: Mapping[str, HostCode]) -> bool:
+    def _is_fetched(self, job: str, left: Mapping[str, HostCode]) -> bool:
         """Whether this object has already fetched exactly the files that the job has in the code folders now.
 
         `left` has the content of the code folders, by host. `job` is empty for files that belong to no job."""

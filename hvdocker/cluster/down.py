@@ -39,12 +39,12 @@ Show = Callable[[Plan], None]
 class DownOptions:
     """The flags of the verb `down`.
 
-    `is_sure`: end running jobs without asking the user. `discards`: remove job files without fetching them.
+    `is_sure`: end running jobs without asking the user. `discard_outputs`: remove job files without fetching them.
     `is_forced`: also remove a cluster that another user owns. `lock_wait_s`: how long to wait for the locks, in
     seconds."""
 
     is_sure: bool = False
-    discards: bool = False
+    discard_outputs: bool = False
     is_dry_run: bool = False
     accept_new_host_keys: bool = False
     is_forced: bool = False
@@ -73,13 +73,13 @@ class DownReport:
 class ClusterToRemove:
     """The observed cluster and the plan to remove it.
 
-    `unreachable` has the errors of hosts that could not be observed but may have a part of the cluster. `discards`:
-    the job files are not fetched before the removal."""
+    `unreachable` has the errors of hosts that could not be observed but may have a part of the cluster.
+    `discard_outputs`: the job files are not fetched before the removal."""
 
     state: ClusterState
     plan: Plan
     unreachable: tuple[HvdockerError, ...]
-    discards: bool = False
+    discard_outputs: bool = False
 
     def report(self) -> DownReport:
         return DownReport(self.plan, errors=list(self.unreachable), seen=self.state.hosts)
@@ -138,21 +138,21 @@ def observe_and_plan(
     In the result, hosts that could not be observed are listed as errors. The exception is a cluster that was made for
     some slots only: if the observed workers have all of these slots (`is_complete`), other hosts have no part of the
     cluster. Raises HvdockerError if another user owns the cluster, unless `options.is_forced`. Raises UsageProblem if
-    the cluster has outputs in folders that were not observed, unless `options.discards`."""
+    the cluster has outputs in folders that were not observed, unless `options.discard_outputs`."""
     from hvdocker.observe.hosts import cluster_state, observe_hosts
 
     inventory = located.inventory
     outcomes = observe_hosts(inventory, links, without_gpus=links)
     state = cluster_state(inventory, outcomes.done, with_images=False)
     refuse_foreign_owner(inventory, state, env.maker().owner, options.is_forced)
-    if not options.discards:
+    if not options.discard_outputs:
         refuse_workers_beyond_inventory(inventory, state, located.flag)
         refuse_renamed_hosts(inventory, state, located.flag)
-    jobs = () if options.discards else _jobs_to_fetch(located, links, state, options.is_dry_run)
+    jobs = () if options.discard_outputs else _jobs_to_fetch(located, links, state, options.is_dry_run)
     # If the cluster was made for a number of slots, and the observed workers have them all, no other host has a
     # part of it.
     away = () if is_complete(inventory, state) else (*lost, *outcomes.failed.values())
-    return ClusterToRemove(state, plan_down(inventory, state, jobs), away, options.discards)
+    return ClusterToRemove(state, plan_down(inventory, state, jobs), away, options.discard_outputs)
 
 
 def _jobs_to_fetch(
@@ -185,14 +185,14 @@ def _take_down(
 def fetch_and_remove(
     env: Env, located: Located, session: Session, seen: ClusterToRemove, held: HeldLocks
 ) -> DownReport:
-    """End the jobs, fetch their files (unless `seen.discards`), then remove the cluster.
+    """End the jobs, fetch their files (unless `seen.discard_outputs`), then remove the cluster.
 
     `seen` has the plan, and `held` are the locks. Raises HvdockerError if a job cannot be ended or its files cannot be
     fetched: then nothing is removed. Errors of the removal itself are in the report."""
     from hvdocker.plan.apply import Context, apply, apply_all
 
     # Also if no job is to be fetched: files in the code folders are found only after the jobs have ended.
-    if not seen.discards:
+    if not seen.discard_outputs:
         check_state_is_writable(located)
     report = seen.report()
     home = HomeFetch(env, located, session, seen.state, report.fetched)
@@ -201,7 +201,7 @@ def fetch_and_remove(
     again = f"run hvdocker down{located.flag} again"
     with _nothing_removed_on_error("a running job could not be ended", again):
         apply(jobs, context)
-    if not seen.discards:
+    if not seen.discard_outputs:
         with _nothing_removed_on_error(
             "outputs could not be brought home", f"{again}, or give the outputs up with --discard"
         ):

@@ -37,10 +37,10 @@ class ExecReport:
     def code(self) -> int:
         """The exit code of the command, if one host was asked and the command ran there; otherwise 0.
 
-        Failures that this code does not show are raised by `complain`."""
+        Failures that this code does not show are raised by `raise_errors`."""
         return self.codes.get(self.asked_hosts[0], 0) if len(self.asked_hosts) == 1 else 0
 
-    def complain(self) -> None:
+    def raise_errors(self) -> None:
         """Raise HvdockerError if the command could not run on some host.
 
         If several hosts were asked, also raise it if the command had an exit code other than 0 on any of them."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from hvdocker.cluster.plan.addresses import host_plans, port_conflicts
+from hvdocker.cluster.plan.addresses import plan_hosts, port_conflicts
 from hvdocker.cluster.plan.up import plan_rotation
 from hvdocker.cluster.port_conflict import port_errors
 from hvdocker.cluster.up import UpReport, user_public_key
@@ -39,18 +39,18 @@ def rotate(env: Env, located: Located, options: RotateOptions, show: Show = lamb
 
     A failed rotation is not undone, because the old workers are gone. The new workers stay, and running the command
     again finishes the rotation."""
-    brought = user_public_key(located)
+    user_key = user_public_key(located)
     with connected(env, located, options.accept_new_host_keys, must_all=False) as session:
         located = with_default_image(located, session)
         if options.is_dry_run:
-            report = _observe_and_plan(env, located, session, options, brought)
+            report = _observe_and_plan(env, located, session, options, user_key)
             show(report.plan)
             return report
         from hvdocker.locks.lock import locked
         from hvdocker.plan.apply import Context, apply
 
         with locked(env, located, session.links, "keys rotate", options.lock_wait_s) as held:
-            report = _observe_and_plan(env, located, session, options, brought)
+            report = _observe_and_plan(env, located, session, options, user_key)
             show(report.plan)
             with _marking_unfinished(cluster_flag(env, located)):
                 apply(report.plan, Context(located.inventory, session.links, env.listener, guard=held.raise_if_lost))
@@ -58,9 +58,9 @@ def rotate(env: Env, located: Located, options: RotateOptions, show: Show = lamb
 
 
 def _observe_and_plan(
-    env: Env, located: Located, session: Session, options: RotateOptions, brought: str | None
+    env: Env, located: Located, session: Session, options: RotateOptions, user_key: str | None
 ) -> UpReport:
-    """Observe the hosts and plan the rotation. `brought` is the user's own public key, None if the inventory names
+    """Observe the hosts and plan the rotation. `user_key` is the user's own public key, None if the inventory names
     none.
 
     Raises HvdockerError if a needed host cannot be used, if the cluster has no worker or a running job, if another
@@ -68,14 +68,14 @@ def _observe_and_plan(
     inventory = located.inventory
     state = observe_cluster(located, session, with_images=True)
     inventory, state = with_forced_image(inventory, state)
-    placed = host_plans(inventory, state)
-    raise_all("the port is taken", port_errors(session.links, port_conflicts(state, placed), placed))
-    plan = plan_rotation(inventory, state, placed, env.maker(), brought)
+    host_plans = plan_hosts(inventory, state)
+    raise_all("the port is taken", port_errors(session.links, port_conflicts(state, host_plans), host_plans))
+    plan = plan_rotation(inventory, state, host_plans, env.maker(), user_key)
     refuse_foreign_owner(inventory, state, env.maker().owner, options.is_forced)
     if inventory.keys:
         pair = f"the client key is your own, {inventory.keys.private}"
         env.listener(Event("note", f"{pair}: host keys are made new; for another pair change the files"))
-    return UpReport(plan, placed)
+    return UpReport(plan, host_plans)
 
 
 @contextmanager

@@ -43,8 +43,7 @@ def look_and_plan(
     inventory, request = located.inventory, options.request
     state, failed = _observe(env, inventory, session, options, known)
     from hvdocker.cluster.find_unreachable import unreachable_hosts
-    from hvdocker.cluster.plan.addresses import host_plans as places
-    from hvdocker.cluster.plan.addresses import port_conflicts
+    from hvdocker.cluster.plan.addresses import plan_hosts, port_conflicts
     from hvdocker.cluster.plan.up import plan_up
     from hvdocker.cluster.port_conflict import port_errors
     from hvdocker.images.default_image import with_forced_image
@@ -63,13 +62,13 @@ def look_and_plan(
         scope = requested_scope(inventory, state, request, read_link_speeds(located))
     else:
         scope = full_scope(inventory, state)
-    placed = places(inventory, state, scope)
-    plan = plan_up(inventory, state, placed, env.maker(), user_public_key(located), unreachable)
+    host_plans = plan_hosts(inventory, state, scope)
+    plan = plan_up(inventory, state, host_plans, env.maker(), user_public_key(located), unreachable)
     # After the plan, which raises problems of hosts: a machine that is named twice has its own worker on the port.
-    raise_all("the port is taken", port_errors(session.links, port_conflicts(state, placed), placed))
+    raise_all("the port is taken", port_errors(session.links, port_conflicts(state, host_plans), host_plans))
     if not plan.is_empty:
         refuse_foreign_owner(inventory, state, env.maker().owner, options.is_forced)
-    return UpObservation(UpReport(plan, placed, tuple(failed.values())), state, failed)
+    return UpObservation(UpReport(plan, host_plans, tuple(failed.values())), state, failed)
 
 
 def _observe(

@@ -13,14 +13,16 @@ if TYPE_CHECKING:
     from hvdocker.transport.link import HostLink
 
 
-def port_errors(links: Mapping[str, HostLink], taken: list[str], placed: Mapping[str, HostPlan]) -> list[HvdockerError]:
+def port_errors(
+    links: Mapping[str, HostLink], taken: list[str], host_plans: Mapping[str, HostPlan]
+) -> list[HvdockerError]:
     """Return one error for each host in `taken`: a process already listens on the worker port of the host.
 
-    The error names that process, or says that the process belongs to another user. `placed` has the plan of each host,
-    with its port."""
+    The error names that process, or says that the process belongs to another user. `host_plans` has the plan of each
+    host, with its port."""
     errors: list[HvdockerError] = []
     for name in taken:
-        port = placed[name].port
+        port = host_plans[name].port
         command = port_holder(port)
         holder = links[name].run(command).text.strip()
         if not holder:

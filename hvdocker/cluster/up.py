@@ -71,7 +71,7 @@ class UpReport:
     def exit_code(self) -> int:
         return gravest_exit_code(error.exit_code for error in self.missing) if self.missing else ExitCode.OK
 
-    def complain(self) -> None:
+    def raise_errors(self) -> None:
         """Raise HvdockerError if hosts did not answer (`missing`). The plan for the other hosts was carried out
         nevertheless."""
         raise_all("some hosts were left out", self.missing)
@@ -176,9 +176,9 @@ def user_public_key(located: Located) -> str | None:
     """Return the public half of the user's own key pair, None if the inventory names no keys.
 
     Raises UsageProblem if the key pair is missing or damaged. `up` reads the key before it changes any host."""
-    brought = located.inventory.keys
-    if brought is None:
+    key_pair = located.inventory.keys
+    if key_pair is None:
         return None
     from hvdocker.transport.ssh.key_pairs import read_user_key_pair
 
-    return read_user_key_pair(Path(brought.private), Path(brought.public)).public
+    return read_user_key_pair(Path(key_pair.private), Path(key_pair.public)).public

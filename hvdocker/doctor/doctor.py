@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from hvdocker.cluster.plan.address_problems import address_problems
-from hvdocker.cluster.plan.addresses import host_plans, port_conflicts
+from hvdocker.cluster.plan.addresses import plan_hosts, port_conflicts
 from hvdocker.cluster.plan.fitness import architecture_problems, cpu_problems, mount_problems
 from hvdocker.cluster.port_conflict import port_errors
 from hvdocker.doctor.examine_host import Examiner
@@ -58,7 +58,7 @@ class DoctorOptions:
 
 
 def doctor(env: Env, located: Located, options: DoctorOptions) -> DoctorReport:
-    words = FixCommands(inventory_flag(env, located), cluster_flag(env, located))
+    fix_commands = FixCommands(inventory_flag(env, located), cluster_flag(env, located))
     with connected(env, located, options.accept_new_host_keys, must_all=False) as session:
         inventory = with_default_image(located, session).inventory
         from hvdocker.observe.hosts import cluster_state, observe_hosts
@@ -67,31 +67,31 @@ def doctor(env: Env, located: Located, options: DoctorOptions) -> DoctorReport:
         outcomes = observe_hosts(inventory, session.links)
         state = cluster_state(inventory, outcomes.done, with_images=True)
         inventory, state = with_forced_image(inventory, state)
-        words = replace(words, scope_label=scope_label_of_cluster(state))
-        placed, problems = _placed(inventory, state)
+        fix_commands = replace(fix_commands, scope_label=scope_label_of_cluster(state))
+        host_plans, problems = _plan_hosts(inventory, state)
         _note_owner(inventory, state, env.maker().owner, problems)
-        _note_ports(session, state, placed, problems)
-        healths = _examine(env, inventory, session, outcomes, {} if options.is_cheap else placed)
-        networks, pairs = _between(env, inventory, session, state, placed, options, words)
+        _note_ports(session, state, host_plans, problems)
+        facts_by_host = _examine(env, inventory, session, outcomes, {} if options.is_cheap else host_plans)
+        networks, pairs = _between(env, inventory, session, state, host_plans, options, fix_commands)
         save_link_speeds(located, pairs)
-    whys = why_replaced(inventory, state, placed, env.maker(), _brought_key(env, located))
+    whys = why_replaced(inventory, state, host_plans, env.maker(), _brought_key(env, located))
     cases = [
         JudgeInput(
             inventory,
             host,
-            healths[host.name],
-            words,
-            placed.get(host.name),
+            facts_by_host[host.name],
+            fix_commands,
+            host_plans.get(host.name),
             problems.get(host.name, {}),
             _missing_image_bytes(state, state.hosts.get(host.name)),
             _is_up_on(host.name, inventory, state),
             whys.get(host.name),
             networks.get(host.name),
-            {name: place.address for name, place in placed.items()},
+            {name: place.address for name, place in host_plans.items()},
         )
         for host in inventory.hosts
     ]
-    across = tuple(judge_between_hosts(inventory, healths, words.up, words.retrain))
+    across = tuple(judge_between_hosts(inventory, facts_by_host, fix_commands.up, fix_commands.retrain))
     return DoctorReport(inventory.cluster, tuple(judge_host(case) for case in cases), pairs, across)
 
 
@@ -100,24 +100,26 @@ def _between(
     inventory: Inventory,
     session: Session,
     state: ClusterState,
-    placed: Mapping[str, HostPlan],
+    host_plans: Mapping[str, HostPlan],
     options: DoctorOptions,
-    words: FixCommands,
+    fix_commands: FixCommands,
 ) -> tuple[Mapping[str, Finding], tuple[PairReport, ...]]:
     if options.is_cheap:
         return {}, ()
-    networks = {} if inventory.is_local else examine_interfaces(session.links, placed)
-    return networks, examine_pairs(env, inventory, session.links, state, placed, options.is_deep, words.flag.strip())
+    networks = {} if inventory.is_local else examine_interfaces(session.links, host_plans)
+    return networks, examine_pairs(
+        env, inventory, session.links, state, host_plans, options.is_deep, fix_commands.flag.strip()
+    )
 
 
-def examine_interfaces(links: Mapping[str, HostLink], placed: Mapping[str, HostPlan]) -> dict[str, Finding]:
+def examine_interfaces(links: Mapping[str, HostLink], host_plans: Mapping[str, HostPlan]) -> dict[str, Finding]:
     """Return, by host, the finding about the network interface over which the host trains.
 
-    `placed` has the plan of each host with its training address. A host whose interfaces cannot be read gets an
+    `host_plans` has the plan of each host with its training address. A host whose interfaces cannot be read gets an
     UNKNOWN finding. Hosts of a local cluster are left out."""
     from hvdocker.transport.pool import for_each_host
 
-    addresses = {name: place.address for name, place in placed.items() if not place.host.is_local}
+    addresses = {name: place.address for name, place in host_plans.items() if not place.host.is_local}
 
     def look(name: str) -> tuple[InterfaceSeen, ...] | None:
         return read_interfaces(links[name].run(query_interfaces(), timeout_s=INTERFACES_TIMEOUT_S).text)
@@ -153,13 +155,17 @@ def _say(env: Env, text: str, host: str | None = None) -> None:
 
 
 def _examine(
-    env: Env, inventory: Inventory, session: Session, outcomes: HostOutcomes[HostSeen], placed: Mapping[str, HostPlan]
+    env: Env,
+    inventory: Inventory,
+    session: Session,
+    outcomes: HostOutcomes[HostSeen],
+    host_plans: Mapping[str, HostPlan],
 ) -> dict[str, HostFacts]:
     """Return the facts of every host in the inventory, by host. `outcomes` has the results of the usual observation.
 
-    `placed` has the plans of the hosts on which a trial container (a short-lived container that shows what ranks will
-    find) may be started. It is empty for the cheap checks, which start no container. The hosts of a local cluster are
-    one machine, which is examined once."""
+    `host_plans` has the plans of the hosts on which a trial container (a short-lived container that shows what ranks
+    will find) may be started. It is empty for the cheap checks, which start no container. The hosts of a local cluster
+    are one machine, which is examined once."""
     from hvdocker.transport.pool import for_each_host
 
     examiner = Examiner(inventory, env.maker(), env.now, env.entropy)
@@ -167,51 +173,53 @@ def _examine(
     def look(name: str) -> HostFacts:
         _say(env, "looking around", name)
         found = examiner.examine(
-            session.links[name], outcomes.done.get(name), outcomes.failed.get(name), placed.get(name)
+            session.links[name], outcomes.done.get(name), outcomes.failed.get(name), host_plans.get(name)
         )
         env.listener(Event("doctor", "done", name, is_end=True))
         return found
 
     wanted = list(session.links)[:1] if inventory.is_local else list(session.links)
     found = for_each_host(wanted, look)
-    healths = {name: HostFacts(name, connect_error=error) for name, error in session.failed.items()}
-    healths |= {name: HostFacts(name, connect_error=error) for name, error in found.failed.items()}
-    healths |= found.done
+    facts_by_host = {name: HostFacts(name, connect_error=error) for name, error in session.failed.items()}
+    facts_by_host |= {name: HostFacts(name, connect_error=error) for name, error in found.failed.items()}
+    facts_by_host |= found.done
     for name in session.links:
-        if name not in healths:
-            healths[name] = replace(healths[wanted[0]], name=name, seen=outcomes.done.get(name))
-    return {host.name: healths[host.name] for host in inventory.hosts}
+        if name not in facts_by_host:
+            facts_by_host[name] = replace(facts_by_host[wanted[0]], name=name, seen=outcomes.done.get(name))
+    return {host.name: facts_by_host[host.name] for host in inventory.hosts}
 
 
-def _placed(inventory: Inventory, state: ClusterState) -> tuple[dict[str, HostPlan], Problems]:
+def _plan_hosts(inventory: Inventory, state: ClusterState) -> tuple[dict[str, HostPlan], Problems]:
     """Plan the observed hosts. Return the plan of each host, and the problems by host and check.
 
     A host that cannot be planned has no plan, only problems."""
     problems: Problems = {}
     try:
-        placed = host_plans(inventory, state, scope_with_other_hosts(inventory, state))
+        host_plans = plan_hosts(inventory, state, scope_with_other_hosts(inventory, state))
     except HvdockerError as error:
         _note(problems, "address", getattr(error, "errors", None) or [error], list(state.hosts))
         left = {name: seen for name, seen in state.hosts.items() if name not in problems}
         rest = replace(state, hosts=left)
-        placed = host_plans(inventory, rest, scope_with_other_hosts(inventory, rest)) if left else {}
-    names = list(placed)
-    _note(problems, "mounts", [e for name in names for e in mount_problems(inventory, name, placed[name])], names)
-    _note(problems, "address", address_problems(placed), names)
-    _note(problems, "cpu", cpu_problems(inventory, placed), names)
-    _note(problems, "architecture", architecture_problems(placed), names)
+        host_plans = plan_hosts(inventory, rest, scope_with_other_hosts(inventory, rest)) if left else {}
+    names = list(host_plans)
+    _note(problems, "mounts", [e for name in names for e in mount_problems(inventory, name, host_plans[name])], names)
+    _note(problems, "address", address_problems(host_plans), names)
+    _note(problems, "cpu", cpu_problems(inventory, host_plans), names)
+    _note(problems, "architecture", architecture_problems(host_plans), names)
     # Hosts of two architectures cannot share any image, which the finding about them says.
-    if placed and not any("architecture" in found for found in problems.values()):
-        _note(problems, "image", _image_problems(inventory, state, placed), names)
-    return placed, problems
+    if host_plans and not any("architecture" in found for found in problems.values()):
+        _note(problems, "image", _image_problems(inventory, state, host_plans), names)
+    return host_plans, problems
 
 
-def _image_problems(inventory: Inventory, state: ClusterState, placed: Mapping[str, HostPlan]) -> list[HvdockerError]:
+def _image_problems(
+    inventory: Inventory, state: ClusterState, host_plans: Mapping[str, HostPlan]
+) -> list[HvdockerError]:
     """Return the error that `up` would raise about the image, in a list: for example, no engine has the image.
 
     The list is empty if `up` could bring the image to the hosts."""
     try:
-        plan_image(inventory, state, placed)
+        plan_image(inventory, state, host_plans)
     except HvdockerError as error:
         return [error]
     return []
@@ -224,21 +232,21 @@ def _note_owner(inventory: Inventory, state: ClusterState, owner: str, problems:
         _note(problems, "worker", [error], list(state.workers()))
 
 
-def _note_ports(session: Session, state: ClusterState, placed: Mapping[str, HostPlan], problems: Problems) -> None:
-    for name in port_conflicts(state, placed):
+def _note_ports(session: Session, state: ClusterState, host_plans: Mapping[str, HostPlan], problems: Problems) -> None:
+    for name in port_conflicts(state, host_plans):
         try:
-            errors = port_errors(session.links, [name], placed)
+            errors = port_errors(session.links, [name], host_plans)
         except HvdockerError as error:
             errors = [error.at(name)]
         _note(problems, "port", errors, [name])
 
 
-def _note(problems: Problems, check: str, errors: list[HvdockerError], everyone: list[str]) -> None:
+def _note(problems: Problems, check: str, errors: list[HvdockerError], all_hosts: list[str]) -> None:
     """Add the errors to `problems`, under their host and the check (its name in the report, such as `mounts`).
 
-    An error that names no host is added to every host in `everyone`."""
+    An error that names no host is added to every host in `all_hosts`."""
     for error in errors:
-        for name in [error.host] if error.host else everyone:
+        for name in [error.host] if error.host else all_hosts:
             of_host = problems.setdefault(name, {})
             of_host[check] = (*of_host.get(check, ()), error)
 

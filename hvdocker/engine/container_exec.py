@@ -61,33 +61,33 @@ def stream_in_container(link: HostLink, container: str, what: ContainerCommand, 
     return code
 
 
-def end_exec(link: HostLink, container: str, token: str, patience: GracePeriod) -> None:
+def end_exec(link: HostLink, container: str, token: str, grace_period: GracePeriod) -> None:
     """End all processes of the ContainerCommand with this token: send SIGTERM, and SIGKILL to those that still run
-    after the grace period (`patience`). Do nothing if none runs."""
+    after the grace period (`grace_period`). Do nothing if none runs."""
 
     def signal(number: str) -> list[int]:
         return _numbers(exec_in_container(link, container, list(signal_exec(number, token).argv))[1])
 
-    _end_processes(signal, patience)
+    _end_processes(signal, grace_period)
 
 
-def end_ranks(link: HostLink, container: str, job: str, patience: GracePeriod) -> int:
+def end_ranks(link: HostLink, container: str, job: str, grace_period: GracePeriod) -> int:
     """End the ranks of a job that run in a container: send SIGTERM, and SIGKILL to those that still run after the grace
-    period (`patience`). Return how many ranks were running, 0 if none."""
+    period (`grace_period`). Return how many ranks were running, 0 if none."""
     pids = _rank_pids(link, container, job)
 
     def signal(number: str) -> list[int]:
         return _numbers(exec_in_container(link, container, list(signal_ranks(number, job, pids).argv))[1])
 
-    return _end_processes(signal, patience) if pids else 0
+    return _end_processes(signal, grace_period) if pids else 0
 
 
-def _end_processes(signal: Callable[[str], list[int]], patience: GracePeriod) -> int:
+def _end_processes(signal: Callable[[str], list[int]], grace_period: GracePeriod) -> int:
     found = signal("TERM")
-    deadline = patience.clock() + patience.grace_s
+    deadline = grace_period.clock() + grace_period.grace_s
     left = found
-    while left and patience.clock() < deadline:
-        patience.sleep(_POLL_S)
+    while left and grace_period.clock() < deadline:
+        grace_period.sleep(_POLL_S)
         left = signal("0")
     if left:
         signal("KILL")

@@ -13,7 +13,7 @@ from hvdocker.errors import ExitCode, HvdockerError, UsageProblem
 from hvdocker.events import Event, ignore_events
 from hvdocker.gc.leftovers import HostLeftovers
 from hvdocker.gc.plan import DeadRun, combined_plan, dead_runs, plan_other_leftovers
-from hvdocker.inventory.locate import Located, named
+from hvdocker.inventory.locate import Located, with_cluster_name
 from hvdocker.locks.lock import clear_dead_locks
 from hvdocker.plan.plan import Plan, Stage
 from hvdocker.transport.session import Session, connected
@@ -29,12 +29,12 @@ Show = Callable[[Plan], None]
 
 @dataclass(frozen=True)
 class GcOptions:
-    """The flags of `gc`. With `is_sure` the user is not asked. With `discards` no outputs are fetched. With
+    """The flags of `gc`. With `is_sure` the user is not asked. With `discard_outputs` no outputs are fetched. With
     `with_images`, hvdocker's images that no container uses are removed too. With `is_forced`, what other owners left is
     removed too. `lock_wait_s` is the longest time to wait for locks, in seconds."""
 
     is_sure: bool = False
-    discards: bool = False
+    discard_outputs: bool = False
     with_images: bool = False
     is_dry_run: bool = False
     accept_new_host_keys: bool = False
@@ -65,7 +65,7 @@ class _Unused:
     errors: tuple[HvdockerError, ...]
 
     def plan(self, cluster: str) -> Plan:
-        return combined_plan(cluster, [sight.plan for _, sight in self.runs.values()], self.rest)
+        return combined_plan(cluster, [removal.plan for _, removal in self.runs.values()], self.rest)
 
 
 def gc(env: Env, located: Located, options: GcOptions, show: Show = lambda plan: None) -> GcReport:
@@ -89,12 +89,12 @@ def gc(env: Env, located: Located, options: GcOptions, show: Show = lambda plan:
 def _find_unused(
     env: Env, located: Located, session: Session, options: GcOptions, lost: list[HvdockerError]
 ) -> _Unused:
-    from hvdocker.gc.observe import see_leftovers
+    from hvdocker.gc.observe import find_leftovers
 
     env.listener(Event("gc", "looking for what nobody uses"))
     is_local = located.inventory.is_local
     links = dict(list(session.links.items())[: 1 if is_local else None])
-    seen = see_leftovers(links, options.with_images, clears=not options.is_dry_run)
+    seen = find_leftovers(links, options.with_images, removes_dead_tickets=not options.is_dry_run)
     mine = _removable_runs(env, seen.done, options)
     runs = _look_at_runs(env, located, session.links, mine, options)
     owner = None if options.is_forced else env.maker().owner
@@ -127,9 +127,11 @@ def _look_at_runs(
     note about it."""
     found = {}
     for run in runs:
-        own = named(env, located, run.cluster)
+        own = with_cluster_name(env, located, run.cluster)
         # In a dry run the plan also names the jobs whose code folders have files to fetch, as that of `down` does.
-        down_options = DownOptions(discards=options.discards, is_dry_run=options.is_dry_run, is_forced=True)
+        down_options = DownOptions(
+            discard_outputs=options.discard_outputs, is_dry_run=options.is_dry_run, is_forced=True
+        )
         try:
             found[run.cluster] = own, observe_and_plan(env, own, links, down_options, ())
         except UsageProblem as error:
@@ -144,7 +146,7 @@ def _confirmed(env: Env, found: _Unused, options: GcOptions) -> _Unused:
     The user is first asked about each dead run with a job that still trains, then about the whole removal. If some host
     could not be observed, runs that still train are kept without a question. With `options.is_sure` nothing is asked,
     and the result may be empty."""
-    running = {name: sight.running() for name, (_, sight) in found.runs.items() if sight.running()}
+    running = {name: removal.running() for name, (_, removal) in found.runs.items() if removal.running()}
     if found.errors and running:
         # The client of such a run may be alive, with its ticket on a host that could not be observed.
         for name in running:
@@ -181,10 +183,10 @@ def _collect(env: Env, located: Located, session: Session, agreed: _Unused, opti
         now = _find_unused(replace(env, listener=ignore_events), located, session, options, list(agreed.errors))
         runs = {name: one for name, one in now.runs.items() if _was_confirmed(agreed.runs.get(name), one)}
         rest = _still_planned(now.rest, agreed.rest)
-        plan = combined_plan(located.inventory.cluster, [sight.plan for _, sight in runs.values()], rest)
+        plan = combined_plan(located.inventory.cluster, [removal.plan for _, removal in runs.values()], rest)
         report = GcReport(plan, tuple(runs), errors=_without_duplicates(now.errors))
-        for own, sight in runs.values():
-            _remove_run(env, own, session, sight, held, report)
+        for own, removal in runs.values():
+            _remove_run(env, own, session, removal, held, report)
         context = Context(located.inventory, session.links, env.listener, guard=held.raise_if_lost)
         report.errors += apply_all(rest, context)
     return report
@@ -203,16 +205,16 @@ def _without_duplicates(errors: tuple[HvdockerError, ...]) -> list[HvdockerError
 
 
 def _remove_run(
-    env: Env, own: Located, session: Session, sight: ClusterToRemove, held: HeldLocks, report: GcReport
+    env: Env, own: Located, session: Session, removal: ClusterToRemove, held: HeldLocks, report: GcReport
 ) -> None:
-    """End the jobs of one dead run, fetch their outputs (unless `sight.discards`), then remove the run. Results and
-    errors are added to `report`.
+    """End the jobs of one dead run, fetch their outputs (unless `removal.discard_outputs`), then remove the run.
+    Results and errors are added to `report`.
 
-    `own` is the inventory with the run's cluster name, `sight` has the plan, and `held` are the locks of the hosts. If
-    a job cannot be ended or its outputs cannot be fetched, nothing of this run is removed, and `gc` goes on with the
+    `own` is the inventory with the run's cluster name, `removal` has the plan, and `held` are the locks of the hosts.
+    If a job cannot be ended or its outputs cannot be fetched, nothing of this run is removed, and `gc` goes on with the
     other runs. The only error that is raised is that of a lock that was lost before the removal."""
     try:
-        done = fetch_and_remove(env, own, session, sight, held)
+        done = fetch_and_remove(env, own, session, removal, held)
     except HvdockerError as error:
         if error.exit_code == ExitCode.LOCKED:
             raise

@@ -24,15 +24,17 @@ TIMEOUT_S = 60.0
 _UNTAGGED = "<none>:<none>"
 
 
-def see_leftovers(links: Mapping[str, HostLink], with_images: bool, clears: bool) -> HostOutcomes[HostLeftovers]:
+def find_leftovers(
+    links: Mapping[str, HostLink], with_images: bool, removes_dead_tickets: bool
+) -> HostOutcomes[HostLeftovers]:
     """Look for leftovers on all hosts at once. Hosts that cannot be asked are in `failed` of the result.
 
-    With `with_images`, unused images are looked for too. With `clears`, dead tickets are removed while the live tickets
-    are listed."""
-    return for_each_host(links, lambda name: _see(links[name], with_images, clears))
+    With `with_images`, unused images are looked for too. With `removes_dead_tickets`, dead tickets are removed while
+    the live tickets are listed."""
+    return for_each_host(links, lambda name: _see(links[name], with_images, removes_dead_tickets))
 
 
-def _see(link: HostLink, with_images: bool, clears: bool) -> HostLeftovers:
+def _see(link: HostLink, with_images: bool, removes_dead_tickets: bool) -> HostLeftovers:
     with translating_errors(link.name, "looking for what is left"):
         find_engine(link)
         # List containers before tickets: a client writes its ticket before it creates containers, so that no
@@ -48,7 +50,7 @@ def _see(link: HostLink, with_images: bool, clears: bool) -> HostLeftovers:
                 fix="a POSIX sh has to be on the PATH",
             )
         # Read only the tickets on this host, whichever host has the queue.
-        tickets = read_queue({link.name: link}, {link.name: ("", "")}, clears)
+        tickets = read_queue({link.name: link}, {link.name: ("", "")}, removes_dead_tickets)
         return HostLeftovers(
             containers=containers,
             live_tokens=frozenset(ticket.token for ticket in tickets),

@@ -31,21 +31,21 @@ class ImagePlan:
     content: str | None = None
 
 
-def plan_image(inventory: Inventory, state: ClusterState, placed: Mapping[str, HostPlan]) -> ImagePlan:
-    """Return the steps that bring the inventory's image to every host that lacks it. `placed` has the host plans by
+def plan_image(inventory: Inventory, state: ClusterState, host_plans: Mapping[str, HostPlan]) -> ImagePlan:
+    """Return the steps that bring the inventory's image to every host that lacks it. `host_plans` has the host plans by
     host, and `state` is the observed state, with the image on the controller.
 
     If no engine has the image, hosts pull it from the inventory's registry. Without a registry, the image is built if
     it is one of `names.OWN_IMAGES`; otherwise raise HvdockerError. Also raise HvdockerError if the image lacks the
     label of images made for hvdocker or was made for another version of its formats (`format_problem`), and HostUnfit
     if it is for another CPU architecture than the hosts have."""
-    hosts = {name: place.seen for name, place in placed.items()}
+    hosts = {name: place.seen for name, place in host_plans.items()}
     arch = docker_arch(next(iter(hosts.values())).engine.architecture)
     source = _find_source(state, hosts, arch)
     if source is None and inventory.registry:
         return ImagePlan(ship=tuple(PullImage(name, inventory.image, inventory.registry) for name in hosts))
     if source is None:
-        return _plan_build(inventory, state, placed, arch)
+        return _plan_build(inventory, state, host_plans, arch)
     where, image = source
     _check_is_ours(inventory, image, arch, where)
     return ImagePlan(ship=_steps_to_deliver(inventory, hosts, source), image_id=image.id, content=image.content)
@@ -123,13 +123,13 @@ def _has_same_image(seen: HostSeen, image: ImageSeen) -> bool:
     return seen.image is not None and seen.image.content == image.content
 
 
-def _plan_build(inventory: Inventory, state: ClusterState, placed: Mapping[str, HostPlan], arch: str) -> ImagePlan:
+def _plan_build(inventory: Inventory, state: ClusterState, host_plans: Mapping[str, HostPlan], arch: str) -> ImagePlan:
     if inventory.image not in names.OWN_IMAGES:
         raise _image_not_found(inventory, state)
     engine = state.controller_engine
     can_build_here = engine is not None and docker_arch(engine.architecture) == arch
-    builder = CONTROLLER if can_build_here or inventory.is_local else next(iter(placed))
-    others = [] if inventory.is_local else [name for name in placed if name != builder]
+    builder = CONTROLLER if can_build_here or inventory.is_local else next(iter(host_plans))
+    others = [] if inventory.is_local else [name for name in host_plans if name != builder]
     ship = tuple(ShipImage(name, inventory.image, builder) for name in others)
     return ImagePlan(build=(BuildImage(builder, inventory.image),), ship=ship)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hvdocker.env import Env
 from hvdocker.inventory.config_text import ConfigView, config_json, config_yaml
-from hvdocker.inventory.locate import PIPE, choose, read_text, resolved, understood
+from hvdocker.inventory.locate import PIPE, choose, inventory_from_text, inventory_path, read_text
 from hvdocker.inventory.origin import find_origins
 from hvdocker.inventory.redact import redacted
 from hvdocker.inventory.schema import schema_text
@@ -24,9 +24,9 @@ def config(env: Env, explicit: Path | None) -> ConfigView:
     from hvdocker.inventory.ssh_config import config as ssh_config
 
     choice = choose(env, explicit)
-    path = resolved(env, choice.path)
+    path = inventory_path(env, choice.path)
     text = read_text(path)
-    located, found = understood(env, text, path), find_origins(text)
+    located, found = inventory_from_text(env, text, path), find_origins(text)
     shown = PIPE if path.is_fifo() else str(located.path)
     view = ConfigView(redacted(located.inventory), shown, choice.why, found.top)
     if located.inventory.is_local:

@@ -12,7 +12,7 @@ from pathlib import Path
 from hvdocker.env import Env
 from hvdocker.errors import InventoryError, UsageProblem
 from hvdocker.inventory.inventory import Host
-from hvdocker.inventory.locate import FOLDER, MOST_BYTES, resolved, shown_name
+from hvdocker.inventory.locate import FOLDER, MOST_BYTES, inventory_path, shown_name
 from hvdocker.inventory.menu_choice import parse_menu_choice
 from hvdocker.inventory.other_formats.source_file import SourceFile, read_source_file
 from hvdocker.inventory.parse import parse, without_lines
@@ -74,8 +74,8 @@ def init(env: Env, request: InitRequest, choose: HostChooser | None = None) -> I
     not asked. Without hosts, the file has only commented examples of hosts. Raise UsageProblem if the file exists
     (unless `is_forced`), is the file to read the hosts from, or cannot be written, or if `takes_all` finds no hosts.
     Raise InventoryError if a host is not valid in an inventory."""
-    path = resolved(env, request.path)
-    source_path = resolved(env, request.source) if request.source else None
+    path = inventory_path(env, request.path)
+    source_path = inventory_path(env, request.source) if request.source else None
     if source_path:
         _check_is_other_file(path, source_path)
     _check_target_path(path, request.is_forced)

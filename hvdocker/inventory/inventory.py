@@ -31,7 +31,7 @@ class SshSettings:
     def handshake_limit_s(self) -> int:
         return self.handshake_timeout or HANDSHAKE_TIMEOUT_S
 
-    def over(self, general: SshSettings) -> SshSettings:
+    def with_defaults(self, general: SshSettings) -> SshSettings:
         """Return these settings, with each setting that is None here taken from `general`, such as the `ssh:` of all
         hosts."""
         return SshSettings(

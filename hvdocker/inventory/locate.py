@@ -70,7 +70,7 @@ def locate(env: Env, explicit: Path | None, cluster: str | None = None) -> Locat
     the current folder. `cluster` is the value of `--cluster`, which replaces the cluster name in the inventory; None
     keeps it. Raise NoCluster if the user named no file and none is found, and UsageProblem if the chosen file is
     missing or wrong."""
-    return named(env, read_inventory(env, choose(env, explicit).path), cluster)
+    return with_cluster_name(env, read_inventory(env, choose(env, explicit).path), cluster)
 
 
 def locate_past(env: Env, explicit: Path | None, cluster: str | None = None) -> Located:
@@ -90,7 +90,7 @@ def locate_past(env: Env, explicit: Path | None, cluster: str | None = None) -> 
         return Located(Inventory(names.as_cluster_name(found.parent.name), ()), found / "inventory.yaml")
 
 
-def named(env: Env, located: Located, cluster: str | None) -> Located:
+def with_cluster_name(env: Env, located: Located, cluster: str | None) -> Located:
     """Return the same inventory with `cluster` (the value of `--cluster`) as its cluster name.
 
     The inventory's `port:` is removed, because it belongs to the cluster that the inventory names. If `cluster` is None
@@ -139,11 +139,11 @@ def choose(env: Env, explicit: Path | None) -> Choice:
 
 
 def read_inventory(env: Env, path: Path) -> Located:
-    path = resolved(env, path)
-    return understood(env, read_text(path), path)
+    path = inventory_path(env, path)
+    return inventory_from_text(env, read_text(path), path)
 
 
-def resolved(env: Env, path: Path) -> Path:
+def inventory_path(env: Env, path: Path) -> Path:
     """Return the absolute path of an inventory file, with symbolic links resolved.
 
     A pipe, such as that of the shell's `<(…)`, keeps its path, because the path to which it resolves is no file."""
@@ -156,7 +156,7 @@ def shown_name(path: Path) -> str:
     return PIPE if path.is_fifo() else path.name
 
 
-def understood(env: Env, text: str, path: Path) -> Located:
+def inventory_from_text(env: Env, text: str, path: Path) -> Located:
     """Return the inventory in `text`, which was read from `path`.
 
     Relative paths in it start from the folder of the file, or from the current folder if it was read from a pipe. Raise

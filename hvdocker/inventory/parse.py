@@ -125,13 +125,13 @@ def _host(reader: FieldReader, item: object, path: KeyPath, field: Field, genera
         return None
     user, _, rest = host.rpartition("@")
     rest, port = _without_brackets(rest)
-    ssh = SshSettings(user=user or None, port=port).over(_ssh(reader, values, path, fields["ssh"]))
+    ssh = SshSettings(user=user or None, port=port).with_defaults(_ssh(reader, values, path, fields["ssh"]))
     return Host(
         name=reader.text(values, path, fields["name"]) or _name_from_host(rest),
         host=rest,
         address=reader.text(values, path, fields["address"], _address_problem),
         slots=reader.integer(values, path, fields["slots"]),
-        ssh=ssh.over(general),
+        ssh=ssh.with_defaults(general),
     )
 
 

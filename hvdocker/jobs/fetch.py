@@ -41,9 +41,9 @@ class FetchReport:
     is_running: bool
     missing: tuple[HvdockerError, ...] = ()
 
-    def complain(self) -> None:
-        """Raise an HvdockerError that names what could not be read: hosts (`missing`) and single files. Do nothing if
-        everything was read. All that could be read has already been fetched."""
+    def raise_errors(self) -> None:
+        """Raise an HvdockerError that names what could not be read: hosts (`missing`) and single files. Return if all
+        was read. In both cases everything else has been fetched."""
         unread = self.fetched.incomplete_error
         errors = (*self.missing, *((unread,) if unread else ()))
         raise_all("some hosts of the job could not be asked for its files", errors)

@@ -32,7 +32,7 @@ class StopReport:
     ended: Mapping[str, int] = field(default_factory=dict)
     troubles: tuple[HvdockerError, ...] = ()
 
-    def complain(self) -> None:
+    def raise_errors(self) -> None:
         """Raise the errors in `troubles`, if there are any: the job may still run on some hosts."""
         raise_all(f"{self.job} could not be stopped everywhere", self.troubles)
 

@@ -28,8 +28,8 @@ def heartbeat_on_all_hosts(
     as text for other users (`4 slots`). Each ticket is renewed every `beat_s` seconds by its own thread, so a host that
     hangs does not stop the heartbeats on the other hosts. Raises HvdockerError if the ticket cannot be created on some
     host."""
-    sign = make_ticket_text(claim, kind, wish)
-    tickets = {name: HeldTicket(link, sign) for name, link in links.items()}
+    text = make_ticket_text(claim, kind, wish)
+    tickets = {name: HeldTicket(link, text) for name, link in links.items()}
     try:
         run_uninterrupted(lambda: _join(tickets))
         for ticket in tickets.values():

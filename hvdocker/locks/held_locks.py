@@ -95,7 +95,7 @@ def hold_locks(
         held.take(wait_s)
         yield held
     finally:
-        held.give_back()
+        held.release()
 
 
 class HeldLocks:
@@ -200,13 +200,13 @@ class HeldLocks:
         answer = run_lock_command(self._links[name], take_lock(self._claim))
         self.sort_keys[name] = answer.sort_key
         holder = None if answer.is_taken else answer.holder
-        if holder is None or not holder.is_named or not has_process_ended(holder.process):
+        if holder is None or not holder.is_known or not has_process_ended(holder.process):
             return answer
         run_lock_command(self._links[name], release_lock(holder.token))
         self._listener(Event("note", f"an earlier run from here is gone: {_holder_text_with_time(holder)}", name))
         return run_lock_command(self._links[name], take_lock(self._claim))
 
-    def give_back(self) -> None:
+    def release(self) -> None:
         """Release the locks of this client on all hosts, even where it is unknown whether the client got the lock.
 
         A lock that another client holds is kept. The lock of an unreachable host becomes stale."""
@@ -221,12 +221,12 @@ class HeldLocks:
         self._taken -= taken
         self._release_count += 1
 
-        def give_back(name: str) -> None:
+        def release(name: str) -> None:
             if not self._release_host(name) and name in taken:
                 text = f"its lock could not be given back: it is free in {STALE_S} s"
                 self._listener(Event("note", text, name))
 
-        run_uninterrupted(lambda: for_each_host(names, give_back))
+        run_uninterrupted(lambda: for_each_host(names, release))
 
     def _release_host(self, name: str) -> bool:
         try:
@@ -288,7 +288,7 @@ class HeldLocks:
     def _lost_error(self, name: str, answer: LockAnswer) -> HvdockerError:
         now = (
             _holder_text_with_time(answer.holder)
-            if answer.holder and answer.holder.is_named
+            if answer.holder and answer.holder.is_known
             else "somebody released it"
         )
         status = f"hvdocker lock status{self._options.inventory_flag}"
@@ -356,11 +356,11 @@ def _unwritable_error(link: HostLink, answer: LockAnswer) -> LockUnwritable:
 
 def _holder_text_with_time(holder: Holder | None) -> str:
     doing = _holder_text(holder)
-    return f"{doing} since {holder.since}" if holder and holder.is_named else doing
+    return f"{doing} since {holder.since}" if holder and holder.is_known else doing
 
 
 def _holder_text(holder: Holder | None) -> str:
-    if holder is None or not holder.is_named:
+    if holder is None or not holder.is_known:
         return "it is not said by whom, or it is just being given back"
     return f"{holder.who} is running {holder.doing}"
 
@@ -376,7 +376,7 @@ def find_dead_locks(links: Mapping[str, HostLink]) -> Mapping[str, Holder]:
     """Return, by host, the holders of dead locks.
 
     A lock is dead if it is stale, or if its holder is a process of this machine that has ended. A lock whose holder is
-    not known (`Holder.is_named`) is never dead. Hosts whose lock cannot be read are left out."""
+    not known (`Holder.is_known`) is never dead. Hosts whose lock cannot be read are left out."""
     holders = {name: answer.holder for name, answer in query_locks(links).done.items() if answer.holder}
     return {name: holder for name, holder in holders.items() if _is_dead(holder)}
 
@@ -391,4 +391,4 @@ def release_dead_locks(links: Mapping[str, HostLink]) -> Mapping[str, Holder]:
 
 
 def _is_dead(holder: Holder) -> bool:
-    return holder.is_named and (holder.is_stale or has_process_ended(holder.process))
+    return holder.is_known and (holder.is_stale or has_process_ended(holder.process))

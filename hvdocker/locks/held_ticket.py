@@ -75,12 +75,12 @@ def make_ticket_text(claim: Claim, kind: str, wish: str) -> TicketText:
 class HeldTicket:
     """One ticket of this client (hvdocker process) on the host of `link`.
 
-    `sign` is the content of the ticket. `listener` gets a note if the ticket loses its place in the queue.
+    `text` is the content of the ticket. `listener` gets a note if the ticket loses its place in the queue.
     `hold_ticket` calls `renew_until_left` in a background thread."""
 
-    def __init__(self, link: HostLink, sign: TicketText, listener: EventListener = ignore_events) -> None:
+    def __init__(self, link: HostLink, text: TicketText, listener: EventListener = ignore_events) -> None:
         self._link = link
-        self._sign = sign
+        self._text = text
         self._listener = listener
         self._number = 0
         self._is_over = threading.Event()
@@ -89,7 +89,7 @@ class HeldTicket:
 
     @property
     def token(self) -> str:
-        return self._sign.token
+        return self._text.token
 
     @property
     def host(self) -> str:
@@ -99,7 +99,7 @@ class HeldTicket:
         """Create the ticket on the host, at the end of the queue.
 
         Raises HostUnfit if the queue folder cannot be used."""
-        self._number = _run_or_raise(self._link, join_queue(self._sign)).number
+        self._number = _run_or_raise(self._link, join_queue(self._text)).number
 
     def renew_and_list(self) -> tuple[Ticket, ...]:
         """Renew the ticket and return all living tickets of the host, this one included, in queue order.
@@ -174,14 +174,14 @@ def queue_host(links: Mapping[str, HostLink], orders: Mapping[str, tuple[str, st
 
 
 def read_queue(
-    links: Mapping[str, HostLink], orders: Mapping[str, tuple[str, str]], clears: bool
+    links: Mapping[str, HostLink], orders: Mapping[str, tuple[str, str]], removes_dead_tickets: bool
 ) -> tuple[Ticket, ...]:
     """Return the living tickets of the queue host, for a client that has no ticket of its own.
 
     The queue host is the host with the lowest sort key (machine-id, address). `orders` has the sort keys that are
-    already known, by host. If `clears`, dead tickets are removed. Otherwise nothing is changed."""
+    already known, by host. If `removes_dead_tickets`, dead tickets are removed. Otherwise nothing is changed."""
     link = links[queue_host(links, orders)]
-    return _drop_dead(link, _run_or_raise(link, list_tickets(clears)), clears)
+    return _drop_dead(link, _run_or_raise(link, list_tickets(removes_dead_tickets)), removes_dead_tickets)
 
 
 def query_tickets(links: Mapping[str, HostLink]) -> HostOutcomes[tuple[Ticket, ...]]:
@@ -193,12 +193,12 @@ def query_tickets(links: Mapping[str, HostLink]) -> HostOutcomes[tuple[Ticket, .
     )
 
 
-def _drop_dead(link: HostLink, answer: TicketAnswer, clears: bool = True) -> tuple[Ticket, ...]:
+def _drop_dead(link: HostLink, answer: TicketAnswer, removes_dead_tickets: bool = True) -> tuple[Ticket, ...]:
     """Return the tickets in `answer`, without tickets of processes of this machine that have ended.
 
-    If `clears`, the tickets of ended processes are also removed from the host."""
+    If `removes_dead_tickets`, the tickets of ended processes are also removed from the host."""
     gone = [ticket for ticket in answer.tickets if has_process_ended(ticket.process)]
-    for ticket in gone if clears else ():
+    for ticket in gone if removes_dead_tickets else ():
         _run_or_raise(link, leave_queue(ticket.token, ticket.number))
     return tuple(ticket for ticket in answer.tickets if ticket not in gone)
 

@@ -67,7 +67,7 @@ class Holder(Claim):
         return self.age_s > STALE_S
 
     @property
-    def is_named(self) -> bool:
+    def is_known(self) -> bool:
         """Whether the holder is known.
 
         It is not known while a lock is being released, or if hvdocker did not write the lock file."""
@@ -88,7 +88,7 @@ def read_holder(line: str, age_s: int, now: int) -> Holder:
     """Return the holder that `line` describes. `line` is the content of a lock file or ticket.
 
     Any user of the host may have written the file. So missing values and unprintable characters become `?`, and no
-    text can control the terminal. If the line has no valid token, `is_named` of the holder is False. `age_s` is the
+    text can control the terminal. If the line has no valid token, `is_known` of the holder is False. `age_s` is the
     time since the file was renewed. `now` is the host's clock in Unix seconds."""
     try:
         found = json.loads(line)

@@ -67,7 +67,7 @@ def read_ticket(number: int, age_s: int, line: str, now: int) -> Ticket | None:
     `number` is the name of the ticket's file. `age_s` is the time since the ticket was renewed. `now` is the host's
     clock in Unix seconds."""
     holder = read_holder(line, age_s, now)
-    if not holder.is_named:
+    if not holder.is_known:
         return None
     found = json.loads(line)
     record: Mapping[str, Any] = found  # Any: parsed JSON; it has a token, so it is a mapping

@@ -138,14 +138,14 @@ class TicketAnswer:
     sort_key: tuple[str, str] = ("", "")
 
 
-def join_queue(sign: TicketText, folder: str = QUEUE_DIR, dead_s: int = DEAD_S) -> Command:
+def join_queue(text: TicketText, folder: str = QUEUE_DIR, dead_s: int = DEAD_S) -> Command:
     """Return a command that creates a ticket with the next number and lists all living tickets.
 
-    `sign` is the content of the ticket. `folder` is the queue folder on the host; only tests pass another one. The
+    `text` is the content of the ticket. `folder` is the queue folder on the host; only tests pass another one. The
     command also removes tickets that were not renewed for `dead_s` seconds. `read_tickets` parses its output. The state
     of the answer is present, unusable if this user may not use the folder, or unwritable if its disk is full or
     read-only."""
-    return shell(_COMMON + _JOIN, folder, str(dead_s), sign.token, sign.as_json().removeprefix("{"))
+    return shell(_COMMON + _JOIN, folder, str(dead_s), text.token, text.as_json().removeprefix("{"))
 
 
 def renew_ticket(token: str, number: int, folder: str = QUEUE_DIR, dead_s: int = DEAD_S) -> Command:
@@ -166,12 +166,12 @@ def leave_queue(token: str, number: int, folder: str = QUEUE_DIR) -> Command:
     return shell(_COMMON + _LEAVE, folder, str(DEAD_S), token, str(number))
 
 
-def list_tickets(clears: bool, folder: str = QUEUE_DIR, dead_s: int = DEAD_S) -> Command:
+def list_tickets(removes_dead_tickets: bool, folder: str = QUEUE_DIR, dead_s: int = DEAD_S) -> Command:
     """Return a command that lists the living tickets: those that were renewed in the last `dead_s` seconds.
 
-    At most 200 are listed. If `clears`, it removes the tickets that were not renewed in that time. The state of the
-    answer is seen, or unusable if the queue folder `folder` cannot be entered."""
-    return shell(_COMMON + _LIST, folder, str(dead_s), "1" if clears else "")
+    At most 200 are listed. If `removes_dead_tickets`, it removes the tickets that were not renewed in that time. The
+    state of the answer is seen, or unusable if the queue folder `folder` cannot be entered."""
+    return shell(_COMMON + _LIST, folder, str(dead_s), "1" if removes_dead_tickets else "")
 
 
 def read_tickets(text: str) -> TicketAnswer | None:

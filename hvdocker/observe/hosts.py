@@ -57,8 +57,8 @@ def partial_state(
 
     `with_images`: also look for the cluster's image on the controller. On hosts in `without_gpus` the NVIDIA driver is
     not queried."""
-    with ThreadPoolExecutor(max_workers=1) as beside:
-        here = beside.submit(see_controller, inventory, with_images)
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        here = pool.submit(see_controller, inventory, with_images)
         outcomes = observe_hosts(inventory, links, without_gpus)
     return replace(here.result(), hosts=_in_inventory_order(inventory, outcomes.done)), outcomes.failed
 
@@ -141,17 +141,17 @@ def see_gpus(link: HostLink) -> GpuAnswer:
 
 
 def _probe_and_ask_engine(
-    inventory: Inventory, link: HostLink, with_gpus: bool, beside: ThreadPoolExecutor
+    inventory: Inventory, link: HostLink, with_gpus: bool, pool: ThreadPoolExecutor
 ) -> tuple[ProbeAnswer, EngineAnswers, Future[GpuAnswer] | None]:
-    """Probe the host, ask its engine, and start the GPU query in the thread pool `beside`.
+    """Probe the host, ask its engine, and start the GPU query in the thread pool `pool`.
 
     Return the answers of the probe and of the engine, and the GPU query, which may still run. The GPU query is None if
     the host has no nvidia-smi or `with_gpus` is False. To save time, the engine is asked at its usual socket while the
     probe still looks for the actual socket. If the actual socket is another one, or the first try failed, the engine is
     asked again."""
-    guess = beside.submit(ask_engine, link, inventory)
+    guess = pool.submit(ask_engine, link, inventory)
     answer = _probe(link, inventory)
-    cards = beside.submit(see_gpus, link) if with_gpus and "smi" in answer.values else None
+    cards = pool.submit(see_gpus, link) if with_gpus and "smi" in answer.values else None
     wait([guess])
     is_right = link.use_engine(choose_engine_access(answer, link)) if isinstance(link, SshLink) else True
     told = guess.result() if is_right and guess.exception() is None else ask_engine(link, inventory)
@@ -161,8 +161,8 @@ def _probe_and_ask_engine(
 
 
 def _observe_host(inventory: Inventory, link: HostLink, with_gpus: bool = True) -> HostSeen:
-    with translating_errors(link.name, "looking at the host"), ThreadPoolExecutor(max_workers=2) as beside:
-        answer, told, cards = _probe_and_ask_engine(inventory, link, with_gpus, beside)
+    with translating_errors(link.name, "looking at the host"), ThreadPoolExecutor(max_workers=2) as pool:
+        answer, told, cards = _probe_and_ask_engine(inventory, link, with_gpus, pool)
         seen = HostSeen(
             name=link.name,
             uid=_required_number(answer, "uid"),

@@ -91,13 +91,13 @@ def _local_offers(inventory: Inventory, seen: Mapping[str, HostSeen]) -> list[Of
     return offers
 
 
-def offers_to_job(inventory: Inventory, state: ClusterState, placed: Mapping[str, HostPlan]) -> list[Offer]:
-    """Return the free and held slots of each worker of the cluster for a new job. `placed` maps the names of the
+def offers_to_job(inventory: Inventory, state: ClusterState, host_plans: Mapping[str, HostPlan]) -> list[Offer]:
+    """Return the free and held slots of each worker of the cluster for a new job. `host_plans` maps the names of the
     cluster's hosts to their plans.
 
     Slots of running jobs are held, as the labels of masters and of joined workers say. A GPU of this cluster also
     counts as held if another cluster holds it too or a foreign process uses it."""
-    return [_worker_offer(inventory, state, place) for place in placed.values()]
+    return [_worker_offer(inventory, state, place) for place in host_plans.values()]
 
 
 def _worker_offer(inventory: Inventory, state: ClusterState, place: HostPlan) -> Offer:

@@ -41,7 +41,7 @@ def _sync_all_hosts(steps: Sequence[SyncCode], context: Context) -> None:
         context.report_progress("code", step.describe(), step.host)
     targets = {step.host: SyncTarget(context.link(step.host), step.folder, step.is_shared) for step in steps}
     grown: set[str] = set()
-    how = SyncOptions(first.checks_contents, _Bars(context), context.cancel, grown.add)
+    how = SyncOptions(first.checks_contents, _ProgressBars(context), context.cancel, grown.add)
     context.results[_OUTCOMES] = sync_all(targets, context.tree, how)
     _note_partial_files(context, grown)
 
@@ -75,7 +75,7 @@ def _sync_code(step: SyncCode, context: Context) -> None:
         context.report_progress("note", f"{changed}: fetch of that job or down brings them home", step.host)
 
 
-class _Bars:
+class _ProgressBars:
     """Shows a progress bar for each host. A host causes at most a hundred progress events, and none if its transfer is
     small.
 

@@ -179,9 +179,9 @@ class SyncFolder:
         return self.folder, self.state, self.inbox
 
 
-def ask_contents(stage: SyncFolder, tree_id: str, checks_contents: bool = False) -> Command:
-    """Return the command that asks a host which files it holds. `stage` is the code folder on the host, and `tree_id`
-    is the id of the local tree (`Tree.id`).
+def ask_contents(sync_folder: SyncFolder, tree_id: str, checks_contents: bool = False) -> Command:
+    """Return the command that asks a host which files it holds. `sync_folder` is the code folder on the host, and
+    `tree_id` is the id of the local tree (`Tree.id`).
 
     The first line of output is `same` if the host holds exactly that tree, else `differs`. It also has the word `zstd`
     if the host has this program. After `differs` follow the data from which the changes are computed, compressed by
@@ -191,14 +191,14 @@ def ask_contents(stage: SyncFolder, tree_id: str, checks_contents: bool = False)
     With `checks_contents` the command never prints `same`. It also prints what `sha256sum -c` says about the lines on
     standard input (`Entry.checksum_line` of each file)."""
     wants = "contents" if checks_contents else ""
-    return shell(f"{_VARIABLES}{_LIST}{OPEN_OWN}{_ASK}", *stage.arguments, tree_id, wants)
+    return shell(f"{_VARIABLES}{_LIST}{OPEN_OWN}{_ASK}", *sync_folder.arguments, tree_id, wants)
 
 
-def receive(stage: SyncFolder, codec: Codec, is_first: bool) -> Command:
-    """Return the command that unpacks a stream from standard input into the inbox of the sync (`stage.inbox`, a folder
-    on the host). `codec` is the compression of the stream. `is_first` says that it is the first stream of the sync; the
-    command then also makes the inbox."""
-    return shell(f"{_VARIABLES}{_unpack(codec, is_first)}", *stage.arguments)
+def receive(sync_folder: SyncFolder, codec: Codec, is_first: bool) -> Command:
+    """Return the command that unpacks a stream from standard input into the inbox of the sync (`sync_folder.inbox`, a
+    folder on the host). `codec` is the compression of the stream. `is_first` says that it is the first stream of the
+    sync; the command then also makes the inbox."""
+    return shell(f"{_VARIABLES}{_unpack(codec, is_first)}", *sync_folder.arguments)
 
 
 @dataclass(frozen=True)
@@ -215,18 +215,20 @@ class Commit:
     drops_first: bool = False
 
 
-def receive_file(stage: SyncFolder, path: str, size: int, mode: int, mtime_s: int) -> Command:
-    """Return the command that writes standard input to the file `path` in the inbox of the sync (`stage.inbox`), which
-    exists already. The file gets the permissions `mode` and the time `mtime_s`, in seconds since 1970.
+def receive_file(sync_folder: SyncFolder, path: str, size: int, mode: int, mtime_s: int) -> Command:
+    """Return the command that writes standard input to the file `path` in the inbox of the sync (`sync_folder.inbox`),
+    which exists already. The file gets the permissions `mode` and the time `mtime_s`, in seconds since 1970.
 
     The command fails if the input is not `size` bytes long."""
-    return shell(f"{_VARIABLES}{_RECEIVE_FILE}", *stage.arguments, path, str(size), f"{mode & 0o7777:o}", f"@{mtime_s}")
+    return shell(
+        f"{_VARIABLES}{_RECEIVE_FILE}", *sync_folder.arguments, path, str(size), f"{mode & 0o7777:o}", f"@{mtime_s}"
+    )
 
 
-def receive_and_commit(stage: SyncFolder, codec: Codec, is_first: bool, commit: Commit) -> Command:
+def receive_and_commit(sync_folder: SyncFolder, codec: Codec, is_first: bool, commit: Commit) -> Command:
     """Return the command that receives the last stream of a sync and completes the sync. It unpacks the stream from
-    standard input into the inbox (`stage.inbox`, a folder on the host), and then moves all files into place, the new
-    index last.
+    standard input into the inbox (`sync_folder.inbox`, a folder on the host), and then moves all files into place, the
+    new index last.
 
     The command fails if another sync wrote other code meanwhile, which it detects with the values in `commit`. `codec`
     is the compression of the stream. `is_first` says that the sync has only this stream; the command then also makes
@@ -243,22 +245,24 @@ def receive_and_commit(stage: SyncFolder, codec: Codec, is_first: bool, commit: 
         keep=_KEEP,
     )
     script = f"{_VARIABLES}{_LIST}{OPEN_OWN}{KEEP_CHANGED}{_unpack(codec, is_first)}{steps}"
-    return shell(script, *stage.arguments, commit.tree_id, commit.base, _UNLINK, _REMOVE, RENAME, stage.replaced)
+    return shell(
+        script, *sync_folder.arguments, commit.tree_id, commit.base, _UNLINK, _REMOVE, RENAME, sync_folder.replaced
+    )
 
 
-def rewrite_index(stage: SyncFolder) -> Command:
+def rewrite_index(sync_folder: SyncFolder) -> Command:
     """Return the command that renews the listing in an index that was copied from another host together with the code
-    in `stage.folder`. The copied listing has the file times of the other host.
+    in `sync_folder.folder`. The copied listing has the file times of the other host.
 
     If the index or one of its files is missing, the command removes the state folder, and the next sync sends
     everything."""
-    return shell(f"{_VARIABLES}{_LIST}{_REWRITE_INDEX}", *stage.arguments)
+    return shell(f"{_VARIABLES}{_LIST}{_REWRITE_INDEX}", *sync_folder.arguments)
 
 
-def remove_inbox(stage: SyncFolder) -> Command:
-    """Return the command that removes the inbox of a sync (`stage`) that will not be finished. The inbox is the folder
-    on the host into which the sync unpacked files."""
-    return command("rm", "-rf", "--", stage.inbox)
+def remove_inbox(sync_folder: SyncFolder) -> Command:
+    """Return the command that removes the inbox of a sync (`sync_folder`) that will not be finished. The inbox is the
+    folder on the host into which the sync unpacked files."""
+    return command("rm", "-rf", "--", sync_folder.inbox)
 
 
 def _unpack(codec: Codec, is_first: bool) -> str:

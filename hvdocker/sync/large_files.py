@@ -15,7 +15,7 @@ from hvdocker.sync.codec import Codec
 from hvdocker.sync.file_errors import CodeChanged, file_error
 from hvdocker.sync.hash_cache import file_stat
 from hvdocker.sync.tree import Entry, Tree
-from hvdocker.transport.link import HostLink, read_file, run_or_raise
+from hvdocker.transport.link import HostLink, input_from_file, run_or_raise
 from hvdocker.transport.ssh.openssh.choice import MIN_TOTAL_BYTES
 
 
@@ -27,11 +27,11 @@ def split_large(tree: Tree, paths: tuple[str, ...], codec: Codec) -> tuple[tuple
     large either: it may have changed unnoticed since it was hashed, so its content has to be hashed again while it is
     sent."""
 
-    def is_apart(path: str) -> bool:
+    def is_large(path: str) -> bool:
         entry = tree.entries[path]
         return codec is Codec.NONE and entry.size >= MIN_TOTAL_BYTES and entry.stat is not None
 
-    return tuple(filter(is_apart, paths)), tuple(path for path in paths if not is_apart(path))
+    return tuple(filter(is_large, paths)), tuple(path for path in paths if not is_large(path))
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class LargeFile:
 
         Raise CodeChanged if the file has changed since it was hashed, also if it changes while it is being sent."""
         self._raise_if_changed()
-        content = read_file(self.root / self.entry.path, on_sent, self.entry.size, streams)
+        content = input_from_file(self.root / self.entry.path, on_sent, self.entry.size, streams)
         try:
             run_or_raise(link, receiver, "writing the code failed", content)
         except HvdockerError:

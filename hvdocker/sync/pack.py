@@ -31,8 +31,8 @@ class StreamFiles:
     `changes` is everything that the hosts lack; `paths` are the files in this stream. A large sync has two streams: a
     sample that measures the link, and the rest. The first stream (`is_first`) makes the inbox (the folder on the host
     into which streams are unpacked). The last stream (`is_last`) also has the metadata with which the host moves all
-    files into place. `padding` is the number of bytes that fill up a sample. `apart` are large files, which are sent
-    one by one before the stream (`large_files.py`)."""
+    files into place. `padding` is the number of bytes that fill up a sample. `large_files` are large files, which are
+    sent one by one before the stream (`large_files.py`)."""
 
     changes: Changes
     paths: tuple[str, ...]
@@ -40,7 +40,7 @@ class StreamFiles:
     is_last: bool = True
     codec: Codec = Codec.NONE
     padding: int = 0
-    apart: tuple[str, ...] = ()
+    large_files: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -52,16 +52,16 @@ class Piece:
     done: int
 
 
-def pack_stream(tree: Tree, parcel: StreamFiles, on_growth: OnGrowth = lambda path: None) -> Iterator[Piece]:
-    """Yield the stream described by `parcel` in pieces. `on_growth` is called with the path of a file that is longer
-    now than when it was hashed; the part that was hashed is sent.
+def pack_stream(tree: Tree, stream_files: StreamFiles, on_growth: OnGrowth = lambda path: None) -> Iterator[Piece]:
+    """Yield the stream described by `stream_files` in pieces. `on_growth` is called with the path of a file that is
+    longer now than when it was hashed; the part that was hashed is sent.
 
     Raise CodeChanged if a local file has changed in any other way since it was hashed (`_content`), and UsageProblem if
     it cannot be read."""
-    compressor = _compressor(parcel.codec)
+    compressor = _compressor(stream_files.codec)
     waiting: list[bytes] = []
     size = done = 0
-    for chunk in _archive(tree, parcel, on_growth):
+    for chunk in _archive(tree, stream_files, on_growth):
         packed = compressor.compress(chunk)
         done += len(chunk)
         size += len(packed)
@@ -109,20 +109,20 @@ def _compressor(codec: Codec) -> Compressor:
     return zlib.compressobj(1, wbits=31) if codec is Codec.GZIP else _NoCompression()
 
 
-def _archive(tree: Tree, parcel: StreamFiles, on_growth: OnGrowth) -> Iterator[bytes]:
-    """Yield the uncompressed tar archive of the stream `parcel`: metadata, files, padding, and the mark that the stream
-    is complete.
+def _archive(tree: Tree, stream_files: StreamFiles, on_growth: OnGrowth) -> Iterator[bytes]:
+    """Yield the uncompressed tar archive of the stream `stream_files`: metadata, files, padding, and the mark that the
+    stream is complete.
 
     Only the last stream of a sync has the metadata and the mark. `on_growth` is called with the path of a file that is
     longer now than when it was hashed."""
-    if parcel.is_last:
-        for name, body in _metadata(tree, parcel.changes):
+    if stream_files.is_last:
+        for name, body in _metadata(tree, stream_files.changes):
             yield _member(f"meta/{name}", body)
-    for path in parcel.paths:
-        yield from _file(tree, tree.entries[path], parcel.changes.is_shared, on_growth)
-    if parcel.padding:
-        yield _member("meta/padding", bytes(parcel.padding))
-    if parcel.is_last:
+    for path in stream_files.paths:
+        yield from _file(tree, tree.entries[path], stream_files.changes.is_shared, on_growth)
+    if stream_files.padding:
+        yield _member("meta/padding", bytes(stream_files.padding))
+    if stream_files.is_last:
         yield _member(STREAM_COMPLETE, b"")
     yield bytes(2 * tarfile.BLOCKSIZE)
 

@@ -65,41 +65,41 @@ class StreamSender:
     on_growth: OnGrowth = lambda path: None
     most_at_once: int = _MOST_AT_ONCE
 
-    def send(self, parcels: Mapping[str, StreamFiles]) -> HostOutcomes[SendResult]:
+    def send(self, stream_files_by_host: Mapping[str, StreamFiles]) -> HostOutcomes[SendResult]:
         """Send each host its stream, in batches of hosts. Stop after a batch in which a host failed.
 
-        `parcels` has the stream of each host, by host name. Errors in local files are raised. Errors of hosts are in
-        the result."""
-        order = [name for names in _hosts_by_stream(parcels).values() for name in names]
+        `stream_files_by_host` has the stream of each host, by host name. Errors in local files are raised. Errors of
+        hosts are in the result."""
+        order = [name for names in _hosts_by_stream(stream_files_by_host).values() for name in names]
         done: dict[str, SendResult] = {}
         failed: dict[str, HvdockerError] = {}
         while order and not failed:
             batch, order = order[: self.most_at_once], order[self.most_at_once :]
-            outcomes = self._spread_at_once({name: parcels[name] for name in batch})
+            outcomes = self._send_batch({name: stream_files_by_host[name] for name in batch})
             done |= outcomes.done
             failed |= outcomes.failed
         return HostOutcomes(done, failed)
 
-    def _spread_at_once(self, parcels: Mapping[str, StreamFiles]) -> HostOutcomes[SendResult]:
-        """Send to all hosts of one batch at the same time. `parcels` has the stream of each of these hosts, by host
-        name. Return the results and errors by host. Errors in local files are raised.
+    def _send_batch(self, stream_files_by_host: Mapping[str, StreamFiles]) -> HostOutcomes[SendResult]:
+        """Send to all hosts of one batch at the same time. `stream_files_by_host` has the stream of each of these
+        hosts, by host name. Return the results and errors by host. Errors in local files are raised.
 
         The caller passes at most `most_at_once` hosts, so that each host has a thread from the start. A host that had
         to wait for a thread would block its stream, because a stream waits for the slowest of its hosts."""
-        sharing = _hosts_by_stream(parcels)
+        sharing = _hosts_by_stream(stream_files_by_host)
         streams = {
-            parcel: Broadcast(pack_stream(self.tree, parcel, self.on_growth), names)
-            for parcel, names in sharing.items()
+            stream_files: Broadcast(pack_stream(self.tree, stream_files, self.on_growth), names)
+            for stream_files, names in sharing.items()
         }
 
         def work(name: str) -> SendResult:
-            with streams[parcels[name]].reading(name) as pieces:
-                return self._deliver(name, parcels[name], pieces, len(parcels))
+            with streams[stream_files_by_host[name]].reading(name) as pieces:
+                return self._deliver(name, stream_files_by_host[name], pieces, len(stream_files_by_host))
 
         try:
             for stream in streams.values():
                 stream.start()
-            outcomes = for_each_host(parcels, work, False, self.on_interrupt, self.most_at_once)
+            outcomes = for_each_host(stream_files_by_host, work, False, self.on_interrupt, self.most_at_once)
         finally:
             for stream in streams.values():
                 stream.close()
@@ -111,33 +111,35 @@ class StreamSender:
                 raise error
         return outcomes
 
-    def _deliver(self, name: str, parcel: StreamFiles, pieces: Iterator[Piece], hosts: int) -> SendResult:
-        """Send the large files of `parcel` to the host `name`, then the `pieces` of its stream, and return the result.
-        `hosts` is the number of hosts, including this one, that receive at the same time."""
+    def _deliver(self, name: str, stream_files: StreamFiles, pieces: Iterator[Piece], hosts: int) -> SendResult:
+        """Send the large files of `stream_files` to the host `name`, then the `pieces` of its stream, and return the
+        result. `hosts` is the number of hosts, including this one, that receive at the same time."""
         target = self.targets[name]
         started = time.monotonic()
-        apart_bytes = self._send_apart(target, parcel, hosts)
-        feed = _CountedStream(name, parcel, self.tree, pieces, self.progress)
+        large_file_bytes = self._send_large_files(target, stream_files, hosts)
+        feed = _CountedStream(name, stream_files, self.tree, pieces, self.progress)
         with _clearer_errors(name):
             result = run_or_raise(
                 target.link,
-                self._receiver(target, parcel),
+                self._receiver(target, stream_files),
                 "writing the code failed",
-                LargeInput(feed.chunks(), self._wire_bytes(parcel), hosts),
+                LargeInput(feed.chunks(), self._wire_bytes(stream_files), hosts),
                 fix="if something that no sync put there is in the way, move it aside on the host",
             )
-        return SendResult(apart_bytes + feed.wire_bytes, time.monotonic() - started, _kept(result.text))
+        return SendResult(large_file_bytes + feed.wire_bytes, time.monotonic() - started, _kept(result.text))
 
-    def _send_apart(self, target: SyncTarget, parcel: StreamFiles, hosts: int) -> int:
-        """Send the large files of `parcel` one by one to the host `target`, and return their size in bytes. `hosts` is
-        the number of hosts, including this one, that receive at the same time."""
-        total, rest, sent = map(self.tree.bytes_of, (parcel.changes.send, parcel.paths, parcel.apart))
+    def _send_large_files(self, target: SyncTarget, stream_files: StreamFiles, hosts: int) -> int:
+        """Send the large files of `stream_files` one by one to the host `target`, and return their size in bytes.
+        `hosts` is the number of hosts, including this one, that receive at the same time."""
+        total, rest, sent = map(
+            self.tree.bytes_of, (stream_files.changes.send, stream_files.paths, stream_files.large_files)
+        )
         done = total - rest - sent
-        stage = SyncFolder(target.folder, self.token)
-        for path in parcel.apart:
+        sync_folder = SyncFolder(target.folder, self.token)
+        for path in stream_files.large_files:
             entry = self.tree.entries[path]
             mode, mtime_s = entry.mode_for(target.is_shared), entry.mtime_ns // 1_000_000_000
-            receiver = commands.receive_file(stage, path, entry.size, mode, mtime_s)
+            receiver = commands.receive_file(sync_folder, path, entry.size, mode, mtime_s)
             report = partial(self._report_sent, target.link.name, done, total)
             with _clearer_errors(target.link.name):
                 LargeFile(self.tree.root, entry).send(target.link, receiver, report, hosts)
@@ -147,21 +149,21 @@ class StreamSender:
     def _report_sent(self, name: str, before: int, total: int, sent: int) -> None:
         self.progress(name, before + sent, total)
 
-    def _wire_bytes(self, parcel: StreamFiles) -> int:
+    def _wire_bytes(self, stream_files: StreamFiles) -> int:
         """Return an estimate of the stream's size in bytes on the wire. A compressed stream is estimated at a third of
         its files, as for code and text."""
-        size = self.tree.bytes_of(parcel.paths) + parcel.padding
-        return size if parcel.codec is Codec.NONE else size // 3
+        size = self.tree.bytes_of(stream_files.paths) + stream_files.padding
+        return size if stream_files.codec is Codec.NONE else size // 3
 
-    def _receiver(self, target: SyncTarget, parcel: StreamFiles) -> Command:
-        """Return the command that receives the stream `parcel` on the host `target`. If that is the last stream of a
-        sync, the command also moves the files into place."""
-        stage = SyncFolder(target.folder, self.token)
-        if not parcel.is_last:
-            return commands.receive(stage, parcel.codec, parcel.is_first)
+    def _receiver(self, target: SyncTarget, stream_files: StreamFiles) -> Command:
+        """Return the command that receives the stream `stream_files` on the host `target`. If that is the last stream
+        of a sync, the command also moves the files into place."""
+        sync_folder = SyncFolder(target.folder, self.token)
+        if not stream_files.is_last:
+            return commands.receive(sync_folder, stream_files.codec, stream_files.is_first)
         base = self.bases[target.link.name]
-        commit = Commit(self.ids[target.is_shared], base, parcel.changes.drops_first)
-        return commands.receive_and_commit(stage, parcel.codec, parcel.is_first, commit)
+        commit = Commit(self.ids[target.is_shared], base, stream_files.changes.drops_first)
+        return commands.receive_and_commit(sync_folder, stream_files.codec, stream_files.is_first, commit)
 
     def remove_inboxes(self, names: Iterable[str]) -> None:
         """Remove the inboxes of this sync (folders with unpacked files) on the hosts `names`. An inbox that cannot be
@@ -174,32 +176,33 @@ class StreamSender:
         for_each_host(names, work)
 
 
-def _hosts_by_stream(parcels: Mapping[str, StreamFiles]) -> dict[StreamFiles, list[str]]:
-    """Return the names of the hosts that receive each stream. `parcels` has the stream of each host, by host name."""
+def _hosts_by_stream(stream_files_by_host: Mapping[str, StreamFiles]) -> dict[StreamFiles, list[str]]:
+    """Return the names of the hosts that receive each stream. `stream_files_by_host` has the stream of each host, by
+    host name."""
     found: dict[StreamFiles, list[str]] = {}
-    for name, parcel in parcels.items():
-        found.setdefault(parcel, []).append(name)
+    for name, stream_files in stream_files_by_host.items():
+        found.setdefault(stream_files, []).append(name)
     return found
 
 
 @dataclass
 class _CountedStream:
-    """The bytes of a stream for the host `name`, with their count. `parcel` says what the stream contains, and `pieces`
-    are its pieces.
+    """The bytes of a stream for the host `name`, with their count. `stream_files` says what the stream contains, and
+    `pieces` are its pieces.
 
     `chunks` yields the bytes. Meanwhile it counts them in `wire_bytes`, and calls `progress` with host, bytes done and
     bytes in total."""
 
     name: str
-    parcel: StreamFiles
+    stream_files: StreamFiles
     tree: Tree
     pieces: Iterator[Piece]
     progress: Progress
     wire_bytes: int = field(default=0, init=False)
 
     def chunks(self) -> Iterator[bytes]:
-        total, own = map(self.tree.bytes_of, (self.parcel.changes.send, self.parcel.paths))
-        before = 0 if self.parcel.is_first else total - own
+        total, own = map(self.tree.bytes_of, (self.stream_files.changes.send, self.stream_files.paths))
+        before = 0 if self.stream_files.is_first else total - own
         for piece in self.pieces:
             self.wire_bytes += len(piece.data)
             self.progress(self.name, before + min(own, piece.done), total)

@@ -89,15 +89,17 @@ def sync_all(targets: Mapping[str, SyncTarget], tree: Tree, how: SyncOptions | N
         if sampled.failed:
             courier.remove_inboxes(sampled.done)
             return HostOutcomes({}, sampled.failed)
-        parcels = _remaining_streams(tree, lacking, samples, sampled.done, how)
-        spread = courier.send(parcels)
+        stream_files_by_host = _remaining_streams(tree, lacking, samples, sampled.done, how)
+        spread = courier.send(stream_files_by_host)
     except BaseException:
         courier.remove_inboxes(lacking)
         raise
     if spread.failed:
         courier.remove_inboxes(name for name in lacking if name not in spread.done)
     reports = {
-        name: _report(tree, answer.changes, parcels.get(name), sampled.done.get(name), spread.done.get(name))
+        name: _report(
+            tree, answer.changes, stream_files_by_host.get(name), sampled.done.get(name), spread.done.get(name)
+        )
         for name, answer in asked.done.items()
         if name not in lacking or name in spread.done
     }
@@ -144,18 +146,18 @@ def _remaining_streams(
         left = tuple(path for path in answer.changes.send if path not in there)
         speed = bytes_per_s(sent[name].wire_bytes, sent[name].took_s, answer.took_s)
         codec = how.choose(LinkSpeed(speed, ratio(left), answer.has_zstd))
-        apart, others = split_large(tree, left, codec)
-        rests[name] = StreamFiles(answer.changes, others, is_first=False, codec=codec, apart=apart)
+        large_files, others = split_large(tree, left, codec)
+        rests[name] = StreamFiles(answer.changes, others, is_first=False, codec=codec, large_files=large_files)
     return rests
 
 
-def _report(tree: Tree, lacked: Changes, parcel: StreamFiles | None, *sent: SendResult | None) -> SyncReport:
+def _report(tree: Tree, lacked: Changes, stream_files: StreamFiles | None, *sent: SendResult | None) -> SyncReport:
     return SyncReport(
         sent=sum(not tree.entries[path].is_folder for path in lacked.send),
         sent_bytes=tree.bytes_of(lacked.send),
         removed=len(lacked.drop),
         tree_hash=tree.hash,
-        codec=parcel.codec if parcel else Codec.NONE,
+        codec=stream_files.codec if stream_files else Codec.NONE,
         wire_bytes=sum(part.wire_bytes for part in sent if part),
         kept=sum(part.kept for part in sent if part),
     )

@@ -30,10 +30,10 @@ def prepare(some: list[Step], context: Context) -> Iterator[None]:
     block executes the steps. `some` are all steps of the stage. The engine takes 40 ms for reading, so it is begun
     before the master is created."""
     masters = [step for step in some if isinstance(step, CreateMaster)]
-    with ThreadPoolExecutor(max_workers=max(1, len(masters))) as beside:
+    with ThreadPoolExecutor(max_workers=max(1, len(masters))) as pool:
         for step in masters:
             engine = context.engine(step.host)
-            read = beside.submit(archive.read_texts, engine, step.worker, SSH_FOLDER)
+            read = pool.submit(archive.read_texts, engine, step.worker, SSH_FOLDER)
             context.results[_WORKER_FILES, step.host] = read
         yield
 

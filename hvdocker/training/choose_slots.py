@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from hvdocker.cluster.plan.addresses import host_plans
+from hvdocker.cluster.plan.addresses import plan_hosts
 from hvdocker.env import Env
 from hvdocker.errors import NotEnoughSlots
 from hvdocker.events import Event
@@ -45,14 +45,14 @@ def choose_slots(
     request, elastic = inputs.request, inputs.resilience.elastic
     inventory = with_image_of_workers(located.inventory, state)
     launcher = launcher_of_job(inventory, request, state).launcher
-    placed = host_plans_for(inventory, state, relaunch)
-    check_workers(inventory, placed, state, located.flag, may_miss=relaunch is not None)
+    host_plans = host_plans_for(inventory, state, relaunch)
+    check_workers(inventory, host_plans, state, located.flag, may_miss=relaunch is not None)
     refuse_foreign_owner(inventory, state, env.maker().owner, request.is_forced)
-    offers, links = offers_to_job(inventory, state, placed), read_link_speeds(located)
-    known = placed if relaunch is None else host_plans(inventory, state)
+    offers, links = offers_to_job(inventory, state, host_plans), read_link_speeds(located)
+    known = host_plans if relaunch is None else plan_hosts(inventory, state)
     wanted = as_pool(slot_request_for(inventory, request, known), launcher)
     if relaunch and wanted.exact:
-        left = tuple(share for share in wanted.exact if share.host in placed)
+        left = tuple(share for share in wanted.exact if share.host in host_plans)
         if not left:
             raise NotEnoughSlots("none of the hosts that -H names is left")
         wanted = replace(wanted, np=None, exact=left, head="")
@@ -62,10 +62,10 @@ def choose_slots(
 
 
 def host_plans_for(inventory: Inventory, state: ClusterState, relaunch: Relaunch | None) -> Mapping[str, HostPlan]:
-    """Return the host plans of the cluster, by host. If `relaunch` is given (the job lost its head), return only the
-    plans of hosts on which the job can be placed again."""
-    placed = host_plans(inventory, state)
-    return usable_host_plans(placed, state, relaunch.job) if relaunch else placed
+    """Return the host plans of the cluster, by host. If `relaunch` is given (the job lost its head), return only those
+    of hosts on which the job can be placed again."""
+    host_plans = plan_hosts(inventory, state)
+    return usable_host_plans(host_plans, state, relaunch.job) if relaunch else host_plans
 
 
 def as_pool(wanted: SlotRequest, launcher: Launcher) -> SlotRequest:
@@ -94,10 +94,9 @@ def note_fewer_ranks(env: Env, wanted: int | None, got: int) -> None:
         env.listener(Event("note", f"of {wanted} ranks {got} fit now: the job begins with these"))
 
 
-def slot_request_for(inventory: Inventory, request: TrainRequest, placed: Mapping[str, HostPlan]) -> SlotRequest:
+def slot_request_for(inventory: Inventory, request: TrainRequest, host_plans: Mapping[str, HostPlan]) -> SlotRequest:
     """Return the slot flags of `train` (`-np`, `-H` and others) as a SlotRequest.
 
-    `placed` has the host plans by host. Their training addresses are needed because `-H` may name a host by its
-    address."""
-    addresses = {name: found.address for name, found in placed.items()}
+    `host_plans` has the host plans by host, with the training addresses: `-H` may name a host by its address too."""
+    addresses = {name: found.address for name, found in host_plans.items()}
     return slot_request(request.slot_flags, inventory, addresses)

@@ -106,13 +106,15 @@ def decide(
     placement = queue.place_unless_others_wait(choose, state, waiting)
     note_ranks = note_waiting_ranks if choice.launcher.is_pool else note_fewer_ranks
     note_ranks(env, request.np or 0, placement.np)
-    placed = host_plans_for(inventory, state, relaunch)
+    host_plans = host_plans_for(inventory, state, relaunch)
     if viewer.explained and relaunch is None:
-        viewer.explained(_explanation(located, state, placed, inputs, placement, choice.launcher))
-    used = {name: placed[name] for name in placement.hosts}
+        viewer.explained(_explanation(located, state, host_plans, inputs, placement, choice.launcher))
+    used = {name: host_plans[name] for name in placement.hosts}
     raise_all("some hosts are not fit", fitness_problems(inventory, used))
     refuse_other_format(inventory, state, placement.hosts)
-    workers_plan = plan_workers(session, inventory, state, placed, placement.hosts, inputs.requirements, env.maker())
+    workers_plan = plan_workers(
+        session, inventory, state, host_plans, placement.hosts, inputs.requirements, env.maker()
+    )
     for running in state.running_jobs():
         env.listener(Event("note", f"{running.job} is running: files that changed change beneath it too"))
     context = Context(inventory, session.links, env.listener)
@@ -122,26 +124,26 @@ def decide(
     if relaunch and relaunch.code_hash != context.tree.hash:
         env.listener(Event("note", "the code here has changed meanwhile: the job goes on with it as it is now"))
     port = _master_port(session, state, placement, inventory.is_local)
-    decided = _JobPlan(placed, placement, choice, port, relaunch)
+    decided = _JobPlan(host_plans, placement, choice, port, relaunch)
     job = _job(env, located, inputs, decided, context.tree.hash)
     capsule_inputs = CapsuleInputs(located, session, state, workers_plan)
     capsule = make_capsule(env, capsule_inputs, inputs, context.tree, job)
     image = worker_image(inventory, state, placement.head, workers_plan)
-    tidying = steps_for_ended_jobs(placed, state)
+    tidying = steps_for_ended_jobs(host_plans, state)
     job_plan = plan_train(
-        inventory, placed, env.maker(), job, str(work.source), image, request.checksum, tidying, capsule
+        inventory, host_plans, env.maker(), job, str(work.source), image, request.checksum, tidying, capsule
     )
     whole = replace(job_plan, stages=(*workers_plan.stages, *job_plan.stages))
     viewer.plan(whole)
     return Decision(
         report=TrainReport(job.job, placement, whole, state.hosts, np=job.np),
         job=job,
-        folders={name: f"{placed[name].folder}/jobs/{job.job}" for name in placement.hosts},
+        folders={name: f"{host_plans[name].folder}/jobs/{job.job}" for name in placement.hosts},
         workers=_workers_with_ranks(decided, inputs),
         workers_plan=workers_plan,
         job_plan=job_plan,
         context=context,
-        cleanup=plan_of("train", inventory.cluster, ("secrets", steps_after_kill(inventory, placed, job))),
+        cleanup=plan_of("train", inventory.cluster, ("secrets", steps_after_kill(inventory, host_plans, job))),
         capsule=capsule,
     )
 
@@ -149,15 +151,15 @@ def decide(
 def _explanation(
     located: Located,
     state: ClusterState,
-    placed: Mapping[str, HostPlan],
+    host_plans: Mapping[str, HostPlan],
     inputs: JobInputs,
     placement: Placement,
     launcher: Launcher,
 ) -> Explanation:
-    """Return what `--explain` shows: `placement`, and other placements of the same size for comparison. `placed` has
-    the host plans by host."""
-    offers = offers_to_job(located.inventory, state, placed)
-    asked = slot_request_for(located.inventory, inputs.request, placed)
+    """Return what `--explain` shows: `placement` beside the other placements of the same size. `host_plans` has the
+    host plans by host."""
+    offers = offers_to_job(located.inventory, state, host_plans)
+    asked = slot_request_for(located.inventory, inputs.request, host_plans)
     wanted = as_pool(replace(asked, elastic=inputs.resilience.elastic), launcher)
     return explain(request_as_placed(wanted, placement), offers, read_link_speeds(located))
 
@@ -166,8 +168,8 @@ def _workers_with_ranks(decided: _JobPlan, inputs: JobInputs) -> dict[str, str]:
     """Return, by host, the name of the worker that may run ranks. The head is left out, because its ranks run in the
     master."""
     # An elastic job may have ranks on every host of the cluster.
-    hosts = decided.placed if inputs.resilience.elastic else decided.placement.hosts
-    return {name: decided.placed[name].worker_name for name in hosts if name != decided.placement.head}
+    hosts = decided.host_plans if inputs.resilience.elastic else decided.placement.hosts
+    return {name: decided.host_plans[name].worker_name for name in hosts if name != decided.placement.head}
 
 
 def _read_code(work: UserCommand, checksum: bool) -> Tree:
@@ -184,10 +186,10 @@ def _read_code(work: UserCommand, checksum: bool) -> Tree:
 
 @dataclass(frozen=True)
 class _JobPlan:
-    """What was decided about a job: its placement, its launcher, and the first of its ports. `placed` has the host
+    """What was decided about a job: its placement, its launcher, and the first of its ports. `host_plans` has the host
     plans by host. `relaunch` is None unless the job lost its head and starts again."""
 
-    placed: Mapping[str, HostPlan]
+    host_plans: Mapping[str, HostPlan]
     placement: Placement
     choice: LauncherChoice
     master_port: int
@@ -201,8 +203,8 @@ def _job(env: Env, located: Located, inputs: JobInputs, decided: _JobPlan, code_
     resilience = relaunch.resilience if relaunch else inputs.resilience
     asked = LaunchRequest(
         placement=placement,
-        addresses={name: decided.placed[name].address for name in placement.hosts},
-        port=decided.placed[placement.head].port,
+        addresses={name: decided.host_plans[name].address for name in placement.hosts},
+        port=decided.host_plans[placement.head].port,
         np=_ranks(decided, request),
         elastic=resilience.elastic,
         flags=request.tuning,

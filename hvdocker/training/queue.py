@@ -86,10 +86,10 @@ def observe_with_queue(
     from hvdocker.locks.held_ticket import read_queue
 
     inventory, links = located.inventory, session.links
-    with ThreadPoolExecutor(max_workers=1) as beside:
+    with ThreadPoolExecutor(max_workers=1) as pool:
         asked = None
         if not has_turn:
-            asked = beside.submit(read_queue, links, held.sort_keys if held else {}, held is not None)
+            asked = pool.submit(read_queue, links, held.sort_keys if held else {}, held is not None)
         state = observe_cluster(located, session, may_miss=may_miss)
     return state, waiting_tickets(asked.result(), inventory.cluster) if asked else []
 

@@ -72,25 +72,25 @@ def plan_workers(
     session: Session,
     inventory: Inventory,
     state: ClusterState,
-    placed: Mapping[str, HostPlan],
+    host_plans: Mapping[str, HostPlan],
     hosts: Sequence[str],
     requirements: Requirements | None,
     maker: Maker,
 ) -> Plan:
     """Return the plan that gives the workers of `hosts` (the head first) the image that the job needs. `requirements`
-    are the Python requirements of the job, None if it has none. `placed` has the host plans by host; `maker` (the owner
-    and the version of hvdocker) goes into the labels of new workers.
+    are the Python requirements of the job, None if it has none. `host_plans` has the host plans by host; `maker` (the
+    owner and the version of hvdocker) goes into the labels of new workers.
 
     The plan is empty if the workers have the right image. For a job without requirements, this is any image that all
     workers of `hosts` have in common, even one with the requirements of an earlier job. Hosts are contacted only if
     the observed labels and image ids do not show that all workers have the right image."""
     if requirements is None:
-        return plan_without_requirements(inventory, state, placed, hosts, _contents(session, state, hosts), maker)
+        return plan_without_requirements(inventory, state, host_plans, hosts, _contents(session, state, hosts), maker)
     layer = requirements_layer(inventory, state, hosts, requirements)
     if all_run_layer(layer, state, hosts):
         return Plan("train", inventory.cluster)
     seen, state = _find_image(session, inventory, state, layer.image)
-    return plan_with_requirements(inventory, state, placed, hosts, layer, seen, maker)
+    return plan_with_requirements(inventory, state, host_plans, hosts, layer, seen, maker)
 
 
 def _contents(session: Session, state: ClusterState, hosts: Sequence[str]) -> Mapping[str, str]:

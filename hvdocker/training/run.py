@@ -25,7 +25,7 @@ from hvdocker.env import Env
 from hvdocker.errors import HeadLost, HostErrors, HvdockerError, Interrupted, JobFailed, JobStopped
 from hvdocker.events import Event
 from hvdocker.hooks.hooks import Hooks
-from hvdocker.inventory.locate import Located, named
+from hvdocker.inventory.locate import Located, with_cluster_name
 from hvdocker.inventory.state_folder import check_state_is_writable
 from hvdocker.jobs.fetch import FetchReport, fetch
 from hvdocker.jobs.outcome import raise_unless_succeeded
@@ -136,7 +136,7 @@ def run(
     if not request.is_dry_run:
         check_state_is_writable(located)
     inputs = prepare_inputs(env, located, request)
-    own = named(env, located, names.run_cluster(located.inventory.cluster, env.entropy(4)))
+    own = with_cluster_name(env, located, names.run_cluster(located.inventory.cluster, env.entropy(4)))
     claim = make_claim(env, own, "run")
     env = replace(env, run=claim.token)
     wanted = verbs.check(env, own, request.accept_new_host_keys, _slot_request(own, inputs))
@@ -316,7 +316,7 @@ class _Run:
     def _fetch(self) -> None:
         report = self.verbs.fetch(self.env, self._only_used_hosts(), self.report.job, None)
         self.report.fetched = report.fetched
-        report.complain()
+        report.raise_errors()
 
     def _only_used_hosts(self) -> Located:
         """Return the inventory (`self.located`) with only the hosts on which `up` planned to change something.

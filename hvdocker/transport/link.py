@@ -59,7 +59,7 @@ class LargeInput:
         return iter(self.chunks)
 
 
-def read_file(path: Path, on_sent: Callable[[int], None], size: int, streams: int = 1) -> LargeInput:
+def input_from_file(path: Path, on_sent: Callable[[int], None], size: int, streams: int = 1) -> LargeInput:
     """Return the content of the file `path` as the standard input of a command. The file is read only while the command
     runs.
 

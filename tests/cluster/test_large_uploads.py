@@ -17,7 +17,7 @@ from hvdocker.sync.host_query import SyncTarget
 from hvdocker.sync.sync import SyncOptions, sync_all
 from hvdocker.sync.tree import Tree
 from hvdocker.sync.walk import read_tree
-from hvdocker.transport.link import CommandResult, read_file
+from hvdocker.transport.link import CommandResult, input_from_file
 from hvdocker.transport.ssh.connect import Credentials
 from hvdocker.transport.ssh.link import SshLink, open_ssh
 from tests.cluster.cli import Cli
@@ -70,7 +70,7 @@ def links() -> Iterator[Callable[..., SshLink]]:
 
 
 def upload(link: SshLink, data: Path) -> CommandResult:
-    return link.run(shell("cat > /dev/null; echo done"), read_file(data, lambda done: None, SIZE))
+    return link.run(shell("cat > /dev/null; echo done"), input_from_file(data, lambda done: None, SIZE))
 
 
 def assert_uses_ssh(host: LabHost, connect: Callable[[], SshLink], data: Path, logins_each: int = 1) -> None:
@@ -229,8 +229,8 @@ def test_ctrl_c_ends_ssh(lab: Lab, home: Path, links: Callable[..., SshLink], da
 
     before = processes_of_ssh()
     with pytest.raises(HvdockerError, match="interrupted"):
-        links(host, lab.state.key).run(shell("sleep 60"), read_file(data, interrupt, SIZE))
-    assert not processes_of_ssh() - before
+        links(host, lab.state.key).run(shell("sleep 60"), input_from_file(data, interrupt, SIZE))
+    assert not subprocess.run(["pgrep", "-P", str(os.getpid()), "-x", "ssh"], capture_output=True).stdout
     until(lambda: host.attempt("pgrep -u trainer -x cat")[0] != 0 or None, "the command ends on the host", 10)
 
 

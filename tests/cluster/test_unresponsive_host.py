@@ -46,12 +46,12 @@ def pair(lab: Lab) -> Iterator[list[LabHost]]:
         host.repair()
 
 
-def open_link(lab: Lab, host: LabHost, jump: LabHost | None = None, patience: KeepaliveTimes | None = None) -> SshLink:
+def open_link(lab: Lab, host: LabHost, jump: LabHost | None = None, times: KeepaliveTimes | None = None) -> SshLink:
     ssh = SshSettings(user="trainer", key=str(lab.state.key), jump=f"trainer@{jump.address}" if jump else None)
     pinned = (line.split() for line in lab.state.known_hosts.read_text().splitlines())
     credentials = Credentials(
         accepted={(name, key) for name, _, key in pinned},
-        keepalive=KeepaliveMonitor(patience or KeepaliveTimes()),
+        keepalive=KeepaliveMonitor(times or KeepaliveTimes()),
     )
     return open_ssh(Host(host.name, host.address, ssh=ssh), credentials)
 
@@ -84,17 +84,17 @@ def wait(link: SshLink, started: Callable[[], object]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("is_behind", "end", "patience"),
+    ("is_behind", "end", "times"),
     [(False, SILENCE, KeepaliveTimes()), (True, SILENCE, KeepaliveTimes()), (False, FREEZE, HASTY)],
     ids=["directly", "behind a jump host", "with a frozen sshd"],
 )
 def test_whatever_was_under_way_ends_with_an_error(
-    lab: Lab, pair: list[LabHost], is_behind: bool, end: str, patience: KeepaliveTimes
+    lab: Lab, pair: list[LabHost], is_behind: bool, end: str, times: KeepaliveTimes
 ) -> None:
     jump, host = pair
     before = sleepers(host)
     host.docker("run", "-d", "--network", "none", "--name", PATIENT, host.tiny_image(), "sleep", "600")
-    link = open_link(lab, host, jump if is_behind else None, patience)
+    link = open_link(lab, host, jump if is_behind else None, times)
     begun: dict[str, bool] = {}
     works = (call, stream, feed, wait)
     with ThreadPoolExecutor(len(works)) as pool:

@@ -82,7 +82,8 @@ def main() -> None:
     order = json.load(sys.stdin)
     ssh = SshSettings(user=order["user"], key=order["key"])
     hosts = {
-        f"e{port}": Host(f"e{port}", order["address"], ssh=SshSettings(port=port).over(ssh)) for port in order["ports"]
+        f"e{port}": Host(f"e{port}", order["address"], ssh=SshSettings(port=port).with_defaults(ssh))
+        for port in order["ports"]
     }
     print(json.dumps(measure_hosts(hosts, Path(order["code"]), Path(order["target"]))))
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from hvdocker.cluster.containers.roles import worker_spec
-from hvdocker.cluster.plan.addresses import host_plans
+from hvdocker.cluster.plan.addresses import plan_hosts
 from hvdocker.inventory.inventory import Inventory
 from hvdocker.inventory.parse import parse
 from hvdocker.jobs.capsule.capsule import Capsule, CodeUsed, GitSeen, ImageUsed
@@ -50,7 +50,7 @@ def worker_as_created(
     wanted: Inventory, name: str, seen: HostSeen, state: str = "running", image: str = IMAGE.id
 ) -> ContainerSeen:
     """Return the worker that `up` would create on that host, as it is observed afterwards."""
-    place = host_plans(wanted, state_of(seen))[name]
+    place = plan_hosts(wanted, state_of(seen))[name]
     spec = worker_spec(wanted, place, MAKER)
     keys = {"hvdocker.hostkey": HOST_KEYS.get(name, "ssh-ed25519 X"), "hvdocker.clientkey": CLIENT_KEY}
     return ContainerSeen(f"id-{name}", spec.name, state, image, {**spec.all_labels(), **keys}, created=1)

@@ -16,8 +16,8 @@ from hvdocker.errors import HostUnfit, HvdockerError
 from hvdocker.placement.host_plan import HostPlan
 
 
-def address_problems(placed: Mapping[str, HostPlan]) -> list[HvdockerError]:
-    """Return problems of training addresses. `placed` has the plan of each host, with its training address.
+def address_problems(host_plans: Mapping[str, HostPlan]) -> list[HvdockerError]:
+    """Return problems of training addresses. `host_plans` has the plan of each host, with its training address.
 
     Problems are: a loopback address if there are several hosts, two hosts with the same address, two hosts that are the
     same machine, and an IPv6 address, which no launcher accepts."""
@@ -27,22 +27,22 @@ def address_problems(placed: Mapping[str, HostPlan]) -> list[HvdockerError]:
             host=name,
             command="ip -o addr",
             lines=[describe_addresses(place.seen)],
-            fix=address_fix_from(_own_addresses(place, placed) or place.seen.addresses),
+            fix=address_fix_from(_own_addresses(place, host_plans) or place.seen.addresses),
         )
-        for name, place in placed.items()
-        if len(placed) > 1 and not place.host.is_local and is_loopback(place.address)
+        for name, place in host_plans.items()
+        if len(host_plans) > 1 and not place.host.is_local and is_loopback(place.address)
     ]
-    return loopback + _duplicate_and_ipv6_problems(placed)
+    return loopback + _duplicate_and_ipv6_problems(host_plans)
 
 
-def _duplicate_and_ipv6_problems(placed: Mapping[str, HostPlan]) -> list[HvdockerError]:
+def _duplicate_and_ipv6_problems(host_plans: Mapping[str, HostPlan]) -> list[HvdockerError]:
     """Return the problems of hosts that have the training address of an earlier host, or are the machine of an earlier
     host.
 
-    Each IPv6 training address is a problem too. `placed` has the plan of each host."""
+    Each IPv6 training address is a problem too. `host_plans` has the plan of each host."""
     first: dict[str, str] = {}
-    problems: list[HvdockerError] = _same_machine_problems(placed)
-    for name, place in placed.items():
+    problems: list[HvdockerError] = _same_machine_problems(host_plans)
+    for name, place in host_plans.items():
         other = first.setdefault(place.address, name)
         if other != name:
             problems.append(
@@ -61,37 +61,37 @@ def _duplicate_and_ipv6_problems(placed: Mapping[str, HostPlan]) -> list[Hvdocke
                     host=name,
                     command="ip -o addr",
                     lines=[describe_addresses(place.seen)],
-                    fix=_ipv4_fix(place, placed),
+                    fix=_ipv4_fix(place, host_plans),
                 )
             )
     return problems
 
 
-def _ipv4_fix(place: HostPlan, placed: Mapping[str, HostPlan]) -> str:
+def _ipv4_fix(place: HostPlan, host_plans: Mapping[str, HostPlan]) -> str:
     """Return advice for a host whose training address is IPv6: an IPv4 address that only this host has.
 
-    `place` is the plan of this host, `placed` has the plans of all hosts. An address that several hosts have, such as
-    that of docker0, is not advised: each host would reach only itself by it. If no address is left, the advice names
+    `place` is the plan of this host, `host_plans` has the plans of all hosts. An address that several hosts have, such
+    as that of docker0, is not advised: each host would reach only itself by it. If no address is left, the advice names
     none."""
-    own = _own_addresses(place, placed)
+    own = _own_addresses(place, host_plans)
     if any(is_in_network(address, ALL_IPV4) for address in own):
         return address_fix_from(own)
     return "give this host an IPv4 address that the other hosts can reach, and write it as its `address:`"
 
 
-def _own_addresses(place: HostPlan, placed: Mapping[str, HostPlan]) -> list[str]:
-    """Return the addresses that the host of `place` has and no other host in `placed` has.
+def _own_addresses(place: HostPlan, host_plans: Mapping[str, HostPlan]) -> list[str]:
+    """Return the addresses that the host of `place` has and no other host in `host_plans` has.
 
     This leaves out addresses such as that of docker0, which is the same on most hosts."""
-    others = {address for one in placed.values() if one is not place for address in one.seen.addresses}
+    others = {address for one in host_plans.values() if one is not place for address in one.seen.addresses}
     return [address for address in place.seen.addresses if address not in others]
 
 
-def _same_machine_problems(placed: Mapping[str, HostPlan]) -> list[HvdockerError]:
+def _same_machine_problems(host_plans: Mapping[str, HostPlan]) -> list[HvdockerError]:
     """Return one problem for each host that is the same machine as an earlier host, by another address.
 
-    `placed` has the plan of each host. Hosts of a local cluster are not checked."""
-    hosts = [place for place in placed.values() if not place.host.is_local]
+    `host_plans` has the plan of each host. Hosts of a local cluster are not checked."""
+    hosts = [place for place in host_plans.values() if not place.host.is_local]
     return [
         HostUnfit(
             f"{other.name} and {place.name} are one machine, which the inventory names twice",
@@ -119,8 +119,8 @@ def _is_same_machine(one: HostPlan, other: HostPlan) -> bool:
     return bool(containers[0] & containers[1]) or (len(keys) == 1 and all(next(iter(keys))))
 
 
-def missing_address_problems(placed: Mapping[str, HostPlan]) -> list[HvdockerError]:
-    """Return one problem for each training address in `placed` that no interface of its host has.
+def missing_address_problems(host_plans: Mapping[str, HostPlan]) -> list[HvdockerError]:
+    """Return one problem for each training address in `host_plans` that no interface of its host has.
 
     A worker cannot listen on such an address. Not checked are loopback addresses, text that is no IPv4 address, hosts
     of a local cluster, and hosts whose addresses are unknown."""
@@ -132,7 +132,7 @@ def missing_address_problems(placed: Mapping[str, HostPlan]) -> list[HvdockerErr
             lines=[describe_addresses(place.seen)],
             fix=f"{address_fix(place.seen)} (behind NAT it cannot train)",
         )
-        for name, place in placed.items()
+        for name, place in host_plans.items()
         if not place.host.is_local
         and place.seen.addresses
         and is_in_network(place.address, ALL_IPV4)

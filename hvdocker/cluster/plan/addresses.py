@@ -21,7 +21,7 @@ _LOCAL_SUBNETS = tuple(f"198.18.{third}.0/24" for third in range(200, 250))
 ALL_IPV4 = ipaddress.ip_network("0.0.0.0/0")
 
 
-def host_plans(inventory: Inventory, state: ClusterState, scope: ClusterScope | None = None) -> dict[str, HostPlan]:
+def plan_hosts(inventory: Inventory, state: ClusterState, scope: ClusterScope | None = None) -> dict[str, HostPlan]:
     """Return the HostPlan of every observed host of the cluster, in the inventory's order.
 
     `scope` says which hosts and slots the cluster gets. None means those that the existing cluster has. Raises
@@ -183,11 +183,11 @@ def moved_worker_problem(host: Host, seen: HostSeen, up: str, address: str | Non
     return HostUnfit(what, host=host.name, command="ip -o addr", lines=[describe_addresses(seen)], fix=up)
 
 
-def port_conflicts(state: ClusterState, placed: Mapping[str, HostPlan]) -> list[str]:
-    """Return the hosts in `placed` whose worker port is taken by a process that is not the cluster's worker."""
+def port_conflicts(state: ClusterState, host_plans: Mapping[str, HostPlan]) -> list[str]:
+    """Return the hosts in `host_plans` whose worker port is taken by a process that is not the cluster's worker."""
     return [
         name
-        for name, place in placed.items()
+        for name, place in host_plans.items()
         if not place.host.is_local
         and place.port in place.seen.listening_ports
         and not _is_own_worker(place.seen, name, place.port)

@@ -22,36 +22,38 @@ UPGRADE_ENGINE_FIX = "sudo apt-get update && { sudo apt-get install docker-ce ||
 MIN_HOME_BYTES = 1 << 20
 
 
-def fitness_problems(inventory: Inventory, placed: Mapping[str, HostPlan]) -> list[HvdockerError]:
-    """Return all problems of all hosts that would make a container or a job fail. `placed` has the plan of each
+def fitness_problems(inventory: Inventory, host_plans: Mapping[str, HostPlan]) -> list[HvdockerError]:
+    """Return all problems of all hosts that would make a container or a job fail. `host_plans` has the plan of each
     host."""
-    mounts = [problem for name, place in placed.items() for problem in mount_problems(inventory, name, place)]
+    mounts = [problem for name, place in host_plans.items() for problem in mount_problems(inventory, name, place)]
     return [
         *mounts,
-        *room_problems(inventory, placed),
-        *address_problems(placed),
-        *missing_address_problems(placed),
-        *architecture_problems(placed),
+        *room_problems(inventory, host_plans),
+        *address_problems(host_plans),
+        *missing_address_problems(host_plans),
+        *architecture_problems(host_plans),
     ]
 
 
-def room_problems(inventory: Inventory, placed: Mapping[str, HostPlan]) -> list[HvdockerError]:
-    """Return problems with the engine and the resources of hosts. `placed` has the plan of each host.
+def room_problems(inventory: Inventory, host_plans: Mapping[str, HostPlan]) -> list[HvdockerError]:
+    """Return problems with the engine and the resources of hosts. `host_plans` has the plan of each host.
 
     Problems are an engine of the wrong kind (rootless, mapped users, snap), an engine that is too old, a full home, and
     fewer CPUs than the inventory's `cpus:`."""
     refused = [
         problem.at(name)
-        for name, place in placed.items()
+        for name, place in host_plans.items()
         if not place.host.is_local
         for problem in _engine_kind_problems(place.seen)
     ]
-    refused += [problem.at(name) for name, place in placed.items() for problem in _engine_and_disk_problems(place.seen)]
-    return [*refused, *cpu_problems(inventory, placed)]
+    refused += [
+        problem.at(name) for name, place in host_plans.items() for problem in _engine_and_disk_problems(place.seen)
+    ]
+    return [*refused, *cpu_problems(inventory, host_plans)]
 
 
-def cpu_problems(inventory: Inventory, placed: Mapping[str, HostPlan]) -> list[HvdockerError]:
-    """Return one problem for each host in `placed` that has fewer CPUs than the inventory's `cpus:`.
+def cpu_problems(inventory: Inventory, host_plans: Mapping[str, HostPlan]) -> list[HvdockerError]:
+    """Return one problem for each host in `host_plans` that has fewer CPUs than the inventory's `cpus:`.
 
     A host whose number of CPUs is unknown is not checked."""
     wanted = inventory.cpus or 0
@@ -63,7 +65,7 @@ def cpu_problems(inventory: Inventory, placed: Mapping[str, HostPlan]) -> list[H
             lines=[f"its engine has {cpus}, and refuses containers that ask for more"],
             fix=f"write `cpus: {cpus}` or less into the inventory",
         )
-        for name, place in placed.items()
+        for name, place in host_plans.items()
         if (cpus := place.seen.engine.cpus) and wanted > cpus
     ]
 
@@ -137,12 +139,12 @@ def mount_problems(inventory: Inventory, name: str, place: HostPlan) -> list[Hvd
     ]
 
 
-def architecture_problems(placed: Mapping[str, HostPlan]) -> list[HvdockerError]:
-    """Return an error for each host in `placed` whose CPU architecture differs from the majority's.
+def architecture_problems(host_plans: Mapping[str, HostPlan]) -> list[HvdockerError]:
+    """Return an error for each host in `host_plans` whose CPU architecture differs from the majority's.
 
     One image cannot run on two architectures."""
     by_arch: dict[str, list[str]] = {}
-    for name, place in placed.items():
+    for name, place in host_plans.items():
         by_arch.setdefault(docker_arch(place.seen.engine.architecture), []).append(name)
     if len(by_arch) < 2:
         return []

@@ -50,25 +50,25 @@ class JoinPlan:
 
 
 def plan_joins(
-    state: ClusterState, placed: Mapping[str, HostPlan], fresh: Collection[str], image: ImagePlan
+    state: ClusterState, host_plans: Mapping[str, HostPlan], new_workers: Collection[str], image: ImagePlan
 ) -> JoinPlan:
-    """Decide which of the `fresh` hosts join a running job. `fresh` are the hosts that get a new worker.
+    """Decide which of the `new_workers` join a running job. `new_workers` are the hosts that get a new worker.
 
-    A fresh host joins the oldest elastic job that has room and fits the host. Hosts that a running job started with are
-    left out, because they can only come back to that job. `placed` has the plans of all hosts. `image` is the image of
-    new workers: a job with another image cannot be joined."""
+    Such a host joins the oldest elastic job that has room and fits the host. Hosts that a running job started with are
+    left out, because they can only come back to that job. `host_plans` has the plans of all hosts. `image` is the image
+    of new workers: a job with another image cannot be joined."""
     jobs = [job for job in reversed(state.running_jobs()) if job.elastic]
     busy = {host for job in state.running_jobs() for host in job.placement.hosts}
-    room = {job.job: _ranks_left(state, job, placed, fresh) for job in jobs}
+    room = {job.job: _ranks_left(state, job, host_plans, new_workers) for job in jobs}
     joins: dict[str, Join] = {}
     notes = [
         f"{name} does not come back to {job.job}: {_LACKS_REQUIREMENTS}"
         for job in state.running_jobs()
         for name in job.placement.hosts
-        if name in placed and name in _hosts_not_returning(state, job, fresh)
+        if name in host_plans and name in _hosts_not_returning(state, job, new_workers)
     ]
-    for place in (placed[name] for name in placed if name in fresh and name not in busy):
-        why_not = {job.job: _why_not_join(state, job, place, placed, image, room[job.job]) for job in jobs}
+    for place in (host_plans[name] for name in host_plans if name in new_workers and name not in busy):
+        why_not = {job.job: _why_not_join(state, job, place, host_plans, image, room[job.job]) for job in jobs}
         job = next((name for name, why in why_not.items() if not why), None)
         if job is None:
             notes += [f"{place.name} does not join {name}: {why}" for name, why in why_not.items()]
@@ -79,17 +79,17 @@ def plan_joins(
 
 
 def _ranks_left(
-    state: ClusterState, job: ContainerSeen, placed: Mapping[str, HostPlan], fresh: Collection[str]
+    state: ClusterState, job: ContainerSeen, host_plans: Mapping[str, HostPlan], new_workers: Collection[str]
 ) -> int | None:
     """Return how many more ranks the elastic job may have, None if it has no --max-np.
 
-    `job` is the master of the job. `placed` has the plans of all hosts, and `fresh` are the hosts that get a new
-    worker. Ranks on these hosts of the job are not counted:
+    `job` is the master of the job. `host_plans` has the plans of all hosts, and `new_workers` are the hosts
+    that get a new worker. Ranks on these hosts of the job are not counted:
     - hosts that were removed from the inventory;
     - hosts that do not answer: new hosts may replace them, and the launcher keeps to --max-np when they are back;
-    - `fresh` hosts that do not come back to the job automatically (`_hosts_not_returning`)."""
+    - `new_workers` that do not come back to the job automatically (`_hosts_not_returning`)."""
     most = job.elastic.max_np if job.elastic else 0
-    has = sum(share.slots for share in _shares_after(state, job, placed, fresh, {}))
+    has = sum(share.slots for share in _shares_after(state, job, host_plans, new_workers, {}))
     return None if most is None else max(0, most - has)
 
 
@@ -106,13 +106,13 @@ def _why_not_join(
     state: ClusterState,
     job: ContainerSeen,
     place: HostPlan,
-    placed: Mapping[str, HostPlan],
+    host_plans: Mapping[str, HostPlan],
     image: ImagePlan,
     room: int | None,
 ) -> str | None:
     """Return why the host of `place` cannot join the job, None if it can.
 
-    The text completes the note `HOST does not join JOB: …`. `job` is the master, and `placed` has the plans of all
+    The text completes the note `HOST does not join JOB: …`. `job` is the master, and `host_plans` has the plans of all
     hosts. `image` is the image of new workers. `room` is how many more ranks the job may have, None if there is no
     limit."""
     head = state.host_of(job)
@@ -121,7 +121,7 @@ def _why_not_join(
         return "it has as many ranks as it may have"
     if job.requirements_key:
         return _LACKS_REQUIREMENTS
-    if head not in placed or not runs_image(job, placed[head], image):
+    if head not in host_plans or not runs_image(job, host_plans[head], image):
         return "it runs another image than new workers do"
     if has_gpus and not place.devices:
         return "it runs on GPUs, and the host has none to give"
@@ -131,67 +131,67 @@ def _why_not_join(
 
 
 def steps_to_join(
-    state: ClusterState, placed: Mapping[str, HostPlan], fresh: Collection[str], joins: Mapping[str, Join]
+    state: ClusterState, host_plans: Mapping[str, HostPlan], new_workers: Collection[str], joins: Mapping[str, Join]
 ) -> Iterator[JoinJob]:
-    """Yield one step for each host in `fresh` (hosts with a new worker) that joins or comes back to a running job.
+    """Yield one step for each host in `new_workers` that joins or comes back to a running job.
 
-    `placed` has the plans of all hosts, and `joins` says, by host, which job a host joins. A host that comes back to
-    its job needs the step too: its secrets were in the old worker, and its files may be lost. The head (the host of the
-    job's master) needs no step. A job whose head is not in `placed` gets no steps."""
+    `host_plans` has the plans of all hosts, and `joins` says, by host, which job a host joins. A host that comes back
+    to its job needs the step too: its secrets were in the old worker, and its files may be lost. The head (the host of
+    the job's master) needs no step. A job whose head is not in `host_plans` gets no steps."""
     for job in state.running_jobs():
         head = state.host_of(job)
-        for share in _shares_after(state, job, placed, fresh, joins):
-            if share.host in fresh and share.host != head and head in placed:
-                yield _step_to_join(job, placed[head], placed[share.host], share)
+        for share in _shares_after(state, job, host_plans, new_workers, joins):
+            if share.host in new_workers and share.host != head and head in host_plans:
+                yield _step_to_join(job, host_plans[head], host_plans[share.host], share)
 
 
 def steps_to_update_masters(
     state: ClusterState,
-    placed: Mapping[str, HostPlan],
-    fresh: Collection[str],
+    host_plans: Mapping[str, HostPlan],
+    new_workers: Collection[str],
     joins: Mapping[str, Join],
     unreachable: Mapping[str, UnreachableHost],
 ) -> Iterator[UpdateMaster]:
     """Yield one step for each running job: write the keys of all workers into the files of its master.
 
-    For an elastic job, the step also writes the hosts that the job has after the plan. `fresh` hosts get a new worker,
-    and `joins` says which of them join a job. `unreachable` hosts do not answer, but stay hosts of their job: the
-    supervisor in the master notices when they are back. A job whose head (the master's host) is not in `placed` gets no
-    step."""
+    For an elastic job, the step also writes the hosts that the job has after the plan. `new_workers` are
+    the hosts that get a new worker, and `joins` says which of them join a job. `unreachable` hosts do not answer, but
+    stay hosts of their job: the supervisor in the master notices when they are back. A job whose head (the master's
+    host) is not in `host_plans` gets no step."""
     for job in state.running_jobs():
         head = state.host_of(job)
-        if head not in placed:
+        if head not in host_plans:
             continue
-        shares = _shares_after(state, job, placed, fresh, joins) if job.elastic else []
-        job_hosts = [JobHost(share.host, placed[share.host].address, share.slots) for share in shares]
+        shares = _shares_after(state, job, host_plans, new_workers, joins) if job.elastic else []
+        job_hosts = [JobHost(share.host, host_plans[share.host].address, share.slots) for share in shares]
         job_hosts += [one.job_host_in(job.job) for one in unreachable.values() if job.job in one.slots]
-        yield UpdateMaster(head, job.name, placed[head].uid, placed[head].gid, tuple(job_hosts))
+        yield UpdateMaster(head, job.name, host_plans[head].uid, host_plans[head].gid, tuple(job_hosts))
 
 
 def _shares_after(
     state: ClusterState,
     job: ContainerSeen,
-    placed: Mapping[str, HostPlan],
-    fresh: Collection[str],
+    host_plans: Mapping[str, HostPlan],
+    new_workers: Collection[str],
     joins: Mapping[str, Join],
 ) -> list[Share]:
     """Return the job's shares (its slots on each host) after the plan, with the head (the master's host) first.
 
-    `fresh` hosts get a new worker, and `joins` says which of them join a job. Hosts that were removed from the
-    inventory, or that do not answer, are left out, because `placed` lacks them."""
-    lost = _hosts_not_returning(state, job, fresh)
+    `new_workers` are the hosts that get a new worker, and `joins` says which of them join a job. Hosts that
+    were removed from the inventory, or that do not answer, are left out, because `host_plans` lacks them."""
+    lost = _hosts_not_returning(state, job, new_workers)
     stay = [share for share in state.placement_of(job).shares if share.host not in lost]
     come = [join.share for join in joins.values() if join.job == job.job]
-    return [share for share in (*stay, *come) if share.host in placed]
+    return [share for share in (*stay, *come) if share.host in host_plans]
 
 
-def _hosts_not_returning(state: ClusterState, job: ContainerSeen, fresh: Collection[str]) -> set[str]:
-    """Return the `fresh` hosts (hosts with a new worker) that do not come back to the job automatically.
+def _hosts_not_returning(state: ClusterState, job: ContainerSeen, new_workers: Collection[str]) -> set[str]:
+    """Return the `new_workers` (hosts that get a new worker) that do not come back to the job automatically.
 
     Only a host that the job started with comes back. A host that joined later has to join again. If the job has
     requirements, no host but the head comes back, because a new worker lacks the requirements."""
     back = () if job.requirements_key else job.placement.hosts
-    return {name for name in fresh if name not in back and name != state.host_of(job)}
+    return {name for name in new_workers if name not in back and name != state.host_of(job)}
 
 
 def _step_to_join(job: ContainerSeen, head: HostPlan, place: HostPlan, share: Share) -> JoinJob:

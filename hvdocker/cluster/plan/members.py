@@ -22,33 +22,34 @@ NONE_UNREACHABLE: Mapping[str, UnreachableHost] = MappingProxyType({})
 
 
 def all_members(
-    inventory: Inventory, placed: Mapping[str, HostPlan], unreachable: Mapping[str, UnreachableHost]
+    inventory: Inventory, host_plans: Mapping[str, HostPlan], unreachable: Mapping[str, UnreachableHost]
 ) -> tuple[ClusterMember, ...]:
-    """Return all members of the cluster in the inventory's order: the hosts in `placed`, and the `unreachable` hosts.
+    """Return all members of the cluster in the inventory's order: the hosts in `host_plans`, and the `unreachable`
+    hosts.
 
     Unreachable hosts stay members, since they may come back."""
-    found = {name: ClusterMember(name, place.address, user_name(place.uid)) for name, place in placed.items()}
+    found = {name: ClusterMember(name, place.address, user_name(place.uid)) for name, place in host_plans.items()}
     found |= {name: one.member for name, one in unreachable.items()}
     return tuple(found[host.name] for host in inventory.hosts if host.name in found)
 
 
-def is_outdated(members: Sequence[ClusterMember], placed: Mapping[str, HostPlan], kept: Collection[str]) -> bool:
+def is_outdated(members: Sequence[ClusterMember], host_plans: Mapping[str, HostPlan], kept: Collection[str]) -> bool:
     """Return whether the members file of some `kept` host differs from `members`. The worker of a kept host is not
     replaced.
 
-    `placed` has the host plans, with the members files that were observed. A host without the file, from an earlier
+    `host_plans` has the host plans, with the members files that were observed. A host without the file, from an earlier
     version of hvdocker, does not count as outdated."""
-    return any(placed[name].seen.members_line not in ("", members_line(members)) for name in kept)
+    return any(host_plans[name].seen.members_line not in ("", members_line(members)) for name in kept)
 
 
 def steps_to_write_members(
-    members: Sequence[ClusterMember], placed: Mapping[str, HostPlan], new: Collection[str]
+    members: Sequence[ClusterMember], host_plans: Mapping[str, HostPlan], new: Collection[str]
 ) -> list[WriteMembers]:
-    """Return the steps that write the members file on the hosts in `placed`, except on `new` hosts.
+    """Return the steps that write the members file on the hosts in `host_plans`, except on `new` hosts.
 
     A new host has no worker yet. Its members file is written by the step that makes its folders."""
     line = members_line(members)
-    return [WriteMembers(name, place.folder, line) for name, place in placed.items() if name not in new]
+    return [WriteMembers(name, place.folder, line) for name, place in host_plans.items() if name not in new]
 
 
 def members_line(members: Sequence[ClusterMember]) -> str:
@@ -56,14 +57,16 @@ def members_line(members: Sequence[ClusterMember]) -> str:
     return " ".join(f"{member.name}={member.address}" for member in members)
 
 
-def notes_on_removed_hosts(inventory: Inventory, placed: Mapping[str, HostPlan], kept: Collection[str]) -> list[str]:
+def notes_on_removed_hosts(
+    inventory: Inventory, host_plans: Mapping[str, HostPlan], kept: Collection[str]
+) -> list[str]:
     """Return one note for each host that was removed from the inventory, with commands that clean the host.
 
     hvdocker itself cannot clean it, because only the inventory says how to reach a host. A host counts as removed if
-    the inventory does not name it, but the members file of a `kept` host (whose worker is not replaced) does. `placed`
-    has the host plans by host."""
+    the inventory does not name it, but the members file of a `kept` host (whose worker is not replaced) does.
+    `host_plans` has the host plans by host."""
     cluster, listed = inventory.cluster, {host.name for host in inventory.hosts}
-    known = (word.partition("=")[0] for name in kept for word in placed[name].seen.members_line.split())
+    known = (word.partition("=")[0] for name in kept for word in host_plans[name].seen.members_line.split())
     return [
         f"{name} is in the cluster no more, and trusted no more; what is on it stays. To clean it, put it "
         f"back into the inventory and run hvdocker down; or there: "

@@ -25,96 +25,96 @@ from hvdocker.units import pluralize
 def plan_up(
     inventory: Inventory,
     state: ClusterState,
-    placed: Mapping[str, HostPlan],
+    host_plans: Mapping[str, HostPlan],
     maker: Maker,
-    brought_public: str | None = None,
+    user_key: str | None = None,
     unreachable: Mapping[str, UnreachableHost] = NONE_UNREACHABLE,
 ) -> Plan:
-    """Return the plan of `up`. `placed` has the host plans by host.
+    """Return the plan of `up`. `host_plans` has the host plans by host.
 
-    `maker` has the owner and version for the labels of new workers. `brought_public` is the public half of the user's
+    `maker` has the owner and version for the labels of new workers. `user_key` is the public half of the user's
     own key, None if hvdocker makes the key. `unreachable` are hosts that do not answer and belong to running elastic
     jobs. Raises HvdockerError if a host cannot run its worker, or if the worker of a running job would be replaced or
     removed."""
-    return _plan("up", inventory, state, placed, maker, brought_public, unreachable=unreachable)
+    return _plan("up", inventory, state, host_plans, maker, user_key, unreachable=unreachable)
 
 
 def plan_rotation(
     inventory: Inventory,
     state: ClusterState,
-    placed: Mapping[str, HostPlan],
+    host_plans: Mapping[str, HostPlan],
     maker: Maker,
-    brought_public: str | None = None,
+    user_key: str | None = None,
 ) -> Plan:
     """Return the plan of `keys rotate`: an `up` that replaces every worker.
 
     New keys need new workers, because public keys are in the labels of workers, and labels cannot change. `up` sees the
-    keys in the labels, so it can finish an interrupted rotation. `placed` has the host plans by host, `maker` the owner
-    and version for the labels of new workers. `brought_public` is the public half of the user's own key, None if
+    keys in the labels, so it can finish an interrupted rotation. `host_plans` has the host plans by host, `maker` the
+    owner and version for the labels of new workers. `user_key` is the public half of the user's own key, None if
     hvdocker makes the key. Raises HvdockerError as `plan_up` does, and if the cluster has no worker."""
     if not state.workers():
         raise HvdockerError(
-            f"the cluster {inventory.cluster} is not up: no worker was found on {', '.join(placed)}",
+            f"the cluster {inventory.cluster} is not up: no worker was found on {', '.join(host_plans)}",
             fix="hvdocker up makes new keys",
         )
-    return _plan("keys rotate", inventory, state, placed, maker, brought_public, "the keys are rotated")
+    return _plan("keys rotate", inventory, state, host_plans, maker, user_key, "the keys are rotated")
 
 
 def _plan(
     verb: str,
     inventory: Inventory,
     state: ClusterState,
-    placed: Mapping[str, HostPlan],
+    host_plans: Mapping[str, HostPlan],
     maker: Maker,
-    brought_public: str | None,
-    otherwise: str | None = None,
+    user_key: str | None,
+    rotation_reason: str | None = None,
     unreachable: Mapping[str, UnreachableHost] = NONE_UNREACHABLE,
 ) -> Plan:
     """Return the plan of the verb `verb`: `up` or `keys rotate`.
 
-    `otherwise` is the reason given for replacing workers that need no change: `keys rotate` replaces them too. It is
-    None for `up`, which keeps them. `placed` has the host plans by host, `maker` the owner and version for the labels
-    of new workers. `brought_public` is the public half of the user's own key, None if hvdocker makes the key.
+    `rotation_reason` is the reason given for replacing workers that need no change: `keys rotate` replaces them too. It
+    is None for `up`, which keeps them. `host_plans` has the host plans by host, `maker` the owner and version for the
+    labels of new workers. `user_key` is the public half of the user's own key, None if hvdocker makes the key.
     `unreachable` are hosts that do not answer and belong to running elastic jobs."""
-    raise_all("some hosts are not fit", fitness_problems(inventory, placed))
-    image = plan_image(inventory, state, placed)
+    raise_all("some hosts are not fit", fitness_problems(inventory, host_plans))
+    image = plan_image(inventory, state, host_plans)
     workers = state.workers()
     found = {
-        name: why_worker_needed(inventory, place, maker, workers.get(name), image, brought_public)
-        for name, place in placed.items()
+        name: why_worker_needed(inventory, place, maker, workers.get(name), image, user_key)
+        for name, place in host_plans.items()
     }
     kept = [name for name, reason in found.items() if reason is None]
     images = {name: _image_of_worker(inventory, workers[name], image) for name in kept}
     specs = {
         name: worker_spec_with_image(inventory, p, maker, images.get(name, inventory.image))
-        for name, p in placed.items()
+        for name, p in host_plans.items()
     }
-    found |= dict.fromkeys(kept, otherwise or why_keys_differ([workers[name] for name in kept]))
+    found |= dict.fromkeys(kept, rotation_reason or why_keys_differ([workers[name] for name in kept]))
     reasons = {name: reason for name, reason in found.items() if reason}
-    new = JoinPlan({}) if otherwise else plan_joins(state, placed, reasons, image)
+    new = JoinPlan({}) if rotation_reason else plan_joins(state, host_plans, reasons, image)
     plan = plan_of(
         verb,
         inventory.cluster,
         ("image", list(image.build)),
         ("image", list(image.ship)),
-        ("containers", list(_steps_to_remove_surplus(state, placed))),
-        *worker_stages(inventory, state, placed, specs, reasons, new.joins, unreachable),
+        ("containers", list(_steps_to_remove_surplus(state, host_plans))),
+        *worker_stages(inventory, state, host_plans, specs, reasons, new.joins, unreachable),
     )
-    stay = [name for name in placed if name not in reasons]
-    gone = notes_on_removed_hosts(inventory, placed, stay)
-    greedy = [] if workers or maker.run else note_on_all_gpus(placed)
+    stay = [name for name in host_plans if name not in reasons]
+    gone = notes_on_removed_hosts(inventory, host_plans, stay)
+    greedy = [] if workers or maker.run else note_on_all_gpus(host_plans)
     return replace(plan, notes=(*notes_on_unreachable_hosts(unreachable), *new.notes, *gone, *greedy))
 
 
-def note_on_all_gpus(placed: Mapping[str, HostPlan]) -> list[str]:
+def note_on_all_gpus(host_plans: Mapping[str, HostPlan]) -> list[str]:
     """Return a list with one note, if a new cluster takes every free GPU of its hosts and has at least two.
 
-    The list is empty if the cluster has fewer GPUs, or if the user asked for some slots. `placed` has the host plans by
-    host."""
-    count = sum(len(place.devices) for place in placed.values())
-    if count < 2 or any(place.request_label for place in placed.values()):
+    The list is empty if the cluster has fewer GPUs, or if the user asked for some slots. `host_plans` has the host
+    plans by host."""
+    count = sum(len(place.devices) for place in host_plans.values())
+    if count < 2 or any(place.request_label for place in host_plans.values()):
         return []
-    hosts = pluralize(sum(bool(place.devices) for place in placed.values()), "host")
+    hosts = pluralize(sum(bool(place.devices) for place in host_plans.values()), "host")
     fewer = min(4, count // 2)
     return [
         f"takes all {count} GPUs that are free on {hosts}, until hvdocker down; "
@@ -122,12 +122,12 @@ def note_on_all_gpus(placed: Mapping[str, HostPlan]) -> list[str]:
     ]
 
 
-def _steps_to_remove_surplus(state: ClusterState, placed: Mapping[str, HostPlan]) -> Iterator[RemoveContainer]:
-    """Yield steps that remove workers on hosts that no longer belong to the cluster: hosts that `placed` lacks.
+def _steps_to_remove_surplus(state: ClusterState, host_plans: Mapping[str, HostPlan]) -> Iterator[RemoveContainer]:
+    """Yield steps that remove workers on hosts that no longer belong to the cluster: hosts that `host_plans` lacks.
 
     These steps come before the creation of new workers, which may get the GPUs of the removed workers. Raises
     HvdockerError if a running job uses a worker that would be removed."""
-    surplus = {name: worker for name, worker in state.workers().items() if name not in placed}
+    surplus = {name: worker for name, worker in state.workers().items() if name not in host_plans}
     refuse_to_hurt_jobs(state, [name for name, worker in surplus.items() if worker.is_living])
     for name, worker in surplus.items():
         yield RemoveContainer(name, worker.name, worker.id, "no slot of it is wanted any more")
@@ -148,12 +148,12 @@ def why_worker_needed(
     maker: Maker,
     worker: ContainerSeen | None,
     image: ImagePlan,
-    brought: str | None,
+    user_key: str | None,
 ) -> str | None:
     """Return why the host's worker has to be created or replaced, None if the existing worker can stay.
 
     `place` is the host's plan, and `worker` the existing worker, if any. `maker` has the owner and version for the
-    labels; a worker with another owner or version can stay. `image` is the plan for the cluster's image. `brought` is
+    labels; a worker with another owner or version can stay. `image` is the plan for the cluster's image. `user_key` is
     the public half of the user's own key, if any."""
     if worker is None:
         return "new"
@@ -164,7 +164,7 @@ def why_worker_needed(
         return "its settings changed"
     if worker.state not in ("running", "exited"):
         return f"it is {worker.state}"
-    if brought is not None and worker.labels.get(names.LABEL_CLIENT_KEY) != brought:
+    if user_key is not None and worker.labels.get(names.LABEL_CLIENT_KEY) != user_key:
         return "the client key changed"
     return None
 

@@ -78,9 +78,9 @@ class MachineSeen:
     the SSH user's name. `unwritable` are the folders among the home, ~/.hvdocker, the cluster's folder in it and /tmp
     that this user may not write to. `gpus` are those that nvidia-smi lists, and `gpu_error` is why nvidia-smi failed.
     `nvidia_cards` is the number of NVIDIA cards on the PCI bus, with or without a driver. `resolved` has, by host name,
-    the addresses to which the host resolves the name. `feeds` are leftover folders in which hosts passed an image on to
-    each other. `contexts` are the SELinux labels of ~/.hvdocker and of the mount sources, by path; an empty label means
-    that the path does not exist or has no label. The SELinux and AppArmor fields come from the kernel;
+    the addresses to which the host resolves the name. `stale_feeds` are leftover folders in which hosts passed an image
+    on to each other. `contexts` are the SELinux labels of ~/.hvdocker and of the mount sources, by path; an empty label
+    means that the path does not exist or has no label. The SELinux and AppArmor fields come from the kernel;
     `EngineState.security` has what the engine says about them."""
 
     kernel: str = ""
@@ -101,7 +101,7 @@ class MachineSeen:
     has_apparmor: bool = False
     has_apparmor_parser: bool = False
     resolved: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    feeds: tuple[str, ...] = ()
+    stale_feeds: tuple[str, ...] = ()
     contexts: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -121,10 +121,10 @@ class EngineState:
     """What the engine reports about itself.
 
     `backing` is the file system below the storage driver. `security` are names of security options such as "rootless".
-    `root_dir` is the folder where the engine stores images. `containers` are those of all hvdocker clusters. `parts`
-    are tags of images that were sent only in part, because the transfer did not finish. `stranger` is the name of a
-    container that has the name of the cluster's worker but does not belong to the cluster, None if there is no such
-    container. `has_own_image`: the engine has an hvdocker image, of any name."""
+    `root_dir` is the folder where the engine stores images. `containers` are those of all hvdocker clusters.
+    `incomplete_images` are tags of images that were sent only in part, because the transfer did not finish.
+    `foreign_container` is the name of a container that has the name of the cluster's worker but does not belong to the
+    cluster, None if there is no such container. `has_own_image`: the engine has an hvdocker image, of any name."""
 
     storage_driver: str = "?"
     backing: str = ""
@@ -134,8 +134,8 @@ class EngineState:
     root_dir: str = ""
     warnings: tuple[str, ...] = ()
     containers: tuple[ContainerSeen, ...] = ()
-    parts: tuple[str, ...] = ()
-    stranger: str | None = None
+    incomplete_images: tuple[str, ...] = ()
+    foreign_container: str | None = None
     has_own_image: bool = False
 
     def has(self, option: str) -> bool:

@@ -114,13 +114,13 @@ def see_engine(engine: APIClient, info: Mapping[str, Any], cluster: str) -> Engi
         root_dir=info.get("DockerRootDir") or "",
         warnings=tuple(info.get("Warnings") or ()),
         containers=see_containers(engine),
-        parts=_parts(engine),
-        stranger=_stranger(engine, cluster),
+        incomplete_images=_parts(engine),
+        foreign_container=_foreign_container(engine, cluster),
         has_own_image=bool(engine.images(filters={"label": [names.LABEL_IMAGE]})),
     )
 
 
-def _stranger(engine: APIClient, cluster: str) -> str | None:
+def _foreign_container(engine: APIClient, cluster: str) -> str | None:
     """Return the name of a container that has the name of the cluster's worker but not the cluster's label.
 
     Return None if there is no such container."""

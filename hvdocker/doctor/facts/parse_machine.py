@@ -39,7 +39,7 @@ def read_machine(text: str) -> MachineSeen | None:
         has_apparmor=answer.values.get("apparmor") == "Y",
         has_apparmor_parser="parser" in answer.values,
         resolved={name: tuple(addresses.split()) for name, _, addresses in _parts(answer.all("resolves"), " ")},
-        feeds=tuple(answer.all("feed")),
+        stale_feeds=tuple(answer.all("feed")),
         contexts={path: label.strip("-?") for label, _, path in _parts(answer.all("context"), " ")},
     )
 

@@ -22,36 +22,37 @@ SHOULD_MATCH = ("python", "keras", "numpy")
 
 
 def judge_between_hosts(
-    inventory: Inventory, healths: Mapping[str, HostFacts], up: str, retrain: str
+    inventory: Inventory, facts_by_host: Mapping[str, HostFacts], up_command: str, retrain: str
 ) -> Iterator[Finding]:
     """Yield the findings that compare hosts. There are none if fewer than two hosts were observed.
 
-    `healths` has the facts by host. `up` (`hvdocker up`) and `retrain` (advice to run `hvdocker train` again, which
-    syncs the code) are shown as fixes."""
-    seen = {name: health.seen for name, health in healths.items() if health.seen}
+    `facts_by_host` has the facts by host. `up_command` (`hvdocker up`) and `retrain` (advice to run `hvdocker train`
+    again, which syncs the code) are shown as fixes."""
+    seen = {name: health.seen for name, health in facts_by_host.items() if health.seen}
     if len(seen) < 2:
         return
-    yield from _images(inventory, seen, up)
-    codes = {name: h.code.hash[:12] for name, h in healths.items() if h.code and h.code.hash}
+    yield from _images(inventory, seen, up_command)
+    codes = {name: h.code.hash[:12] for name, h in facts_by_host.items() if h.code and h.code.hash}
     yield from _compare("same code", codes, warn, "hosts hold different code", retrain)
-    yield from _versions(healths, up)
-    yield from _gpus(healths)
+    yield from _versions(facts_by_host, up_command)
+    yield from _gpus(facts_by_host)
     engines = {name: one.engine.version.split(".")[0] for name, one in seen.items()}
     yield from _compare("same engine", engines, warn, "engines are generations apart", "upgrade the older ones")
-    kernels = {n: ".".join(h.machine.kernel.split(".")[:2]) for n, h in healths.items() if h.machine}
+    kernels = {n: ".".join(h.machine.kernel.split(".")[:2]) for n, h in facts_by_host.items() if h.machine}
     yield good("same kernel", " · ".join(sorted(set(kernels.values()))))
 
 
-def _images(inventory: Inventory, seen: Mapping[str, HostSeen], up: str) -> Iterator[Finding]:
-    """Compare the images of the observed hosts (`seen`) by content. `up` is the command to suggest as the fix.
+def _images(inventory: Inventory, seen: Mapping[str, HostSeen], up_command: str) -> Iterator[Finding]:
+    """Compare the images of the observed hosts (`seen`) by content. `up_command` is the command to suggest as the fix.
 
-    Different images are BAD if workers already run from them. Otherwise they are a WARN, because `up` fixes it."""
+    Different images are BAD if workers already run from them. Otherwise they are a WARN, because `up` fixes
+    it."""
     contents = {name: _content(name, host) for name, host in seen.items()}
     known = {name: content for name, content in contents.items() if content}
     running = {name for name, host in seen.items() if (worker := host.worker(name)) and worker.is_running}
     judge = bad if len({known[name] for name in running if name in known}) > 1 else warn
     what = f"hosts have different builds of {inventory.image}"
-    yield from _compare("same image", known, judge, what, up)
+    yield from _compare("same image", known, judge, what, up_command)
 
 
 def _content(name: str, host: HostSeen) -> str | None:
@@ -72,19 +73,19 @@ def _runs_host_image(worker: ContainerSeen, host: HostSeen) -> bool:
     return worker.image_id == host.image.id or worker.base_content == host.image.content
 
 
-def _versions(healths: Mapping[str, HostFacts], up: str) -> Iterator[Finding]:
-    trials = {n: h.trial for n, h in healths.items() if h.trial and not h.trial.is_substitute}
+def _versions(facts_by_host: Mapping[str, HostFacts], up_command: str) -> Iterator[Finding]:
+    trials = {n: h.trial for n, h in facts_by_host.items() if h.trial and not h.trial.is_substitute}
     inside = {name: trial.inside.versions for name, trial in trials.items() if trial.inside}
     for package in (*MUST_MATCH, *SHOULD_MATCH):
         found = {name: versions[package] for name, versions in inside.items() if package in versions}
         if found and package in MUST_MATCH:
             found = {name: versions.get(package, "none") for name, versions in inside.items()}
         judge = bad if package in MUST_MATCH else warn
-        yield from _compare(f"same {package}", found, judge, f"hosts have different {package}", up)
+        yield from _compare(f"same {package}", found, judge, f"hosts have different {package}", up_command)
 
 
-def _gpus(healths: Mapping[str, HostFacts]) -> Iterator[Finding]:
-    machines = {name: health.machine for name, health in healths.items() if health.machine}
+def _gpus(facts_by_host: Mapping[str, HostFacts]) -> Iterator[Finding]:
+    machines = {name: health.machine for name, health in facts_by_host.items() if health.machine}
     if not any(machine.gpus for machine in machines.values()):
         return
     models = {n: ", ".join(sorted({g.model for g in m.gpus})) or "none" for n, m in machines.items()}

@@ -40,51 +40,59 @@ def short(content: str) -> str:
 
 
 def judge_worker(
-    worker: ContainerSeen | None, is_up: bool, why_new: str | None, up: str, stranger: str | None = None
+    worker: ContainerSeen | None,
+    is_up: bool,
+    why_new: str | None,
+    up_command: str,
+    foreign_container: str | None = None,
 ) -> Finding:
     """Judge a host's worker. `worker` is None if the host has none, which is BAD only if `is_up`.
 
-    `is_up`: the cluster should have a worker on this host. `why_new`: why `up` would replace the worker, or None. `up`
-    is the command that findings suggest as the fix. `stranger` is the name of a container that has the worker's name
-    but does not belong to this cluster, or None. Without a worker a stranger is BAD, because no worker can be created
-    beside it."""
-    if worker is None and stranger:
-        evidence = [f"{stranger} has no label of this cluster: hvdocker did not make it, and leaves it alone"]
-        other = shlex.join(("docker", "rename", stranger, f"{stranger}-old"))
+    `is_up`: the cluster should have a worker on this host. `why_new`: why `up` would replace the worker, or
+    None. `up_command` is the command that findings suggest as the fix. `foreign_container` is the name of a container
+    that has the worker's name but does not belong to this cluster, or None. Without a worker a stranger is BAD, because
+    no worker can be created beside it."""
+    if worker is None and foreign_container:
+        evidence = [f"{foreign_container} has no label of this cluster: hvdocker did not make it, and leaves it alone"]
+        other = shlex.join(("docker", "rename", foreign_container, f"{foreign_container}-old"))
         fix = f"on the host: {other} (or give the cluster another name)"
         return bad("worker", "another container has its name", evidence, "docker ps -a", fix)
     if worker is None:
         if not is_up:
             return good("worker", "not up")
-        return bad("worker", "none", ["other hosts of the cluster have one, and `train` needs all of them"], fix=up)
+        return bad(
+            "worker", "none", ["other hosts of the cluster have one, and `train` needs all of them"], fix=up_command
+        )
     if not worker.is_running:
-        return bad("worker", f"it is {worker.state}", [worker.name], shlex.join(("docker", "logs", worker.name)), up)
+        return bad(
+            "worker", f"it is {worker.state}", [worker.name], shlex.join(("docker", "logs", worker.name)), up_command
+        )
     if why_new:
-        return warn("worker", f"`up` would replace it: {why_new}", [worker.name], fix=up)
+        return warn("worker", f"`up` would replace it: {why_new}", [worker.name], fix=up_command)
     return good("worker", "running")
 
 
 def why_replaced(
     inventory: Inventory,
     state: ClusterState,
-    placed: Mapping[str, HostPlan],
+    host_plans: Mapping[str, HostPlan],
     maker: Maker,
-    brought_public: str | None = None,
+    user_key: str | None = None,
 ) -> dict[str, str]:
     """Return, by host, why `up` would replace the worker. Hosts whose worker stays are left out.
 
-    `placed` has the host plans, and `maker` the owner and version for the labels of workers. `brought_public` is the
-    public half of the user's own key, if any. The result is empty if the image cannot be determined, because another
-    finding reports that."""
-    workers = {name: worker for name, worker in state.workers().items() if name in placed}
+    `host_plans` has the host plans, and `maker` the owner and version for the labels of workers. `user_key` is
+    the public half of the user's own key, if any. The result is empty if the image cannot be determined, because
+    another finding reports that."""
+    workers = {name: worker for name, worker in state.workers().items() if name in host_plans}
     if not workers:
         return {}
     try:
-        image = plan_image(inventory, state, placed)
+        image = plan_image(inventory, state, host_plans)
     except HvdockerError:
         return {}
     found = {
-        name: up_plan.why_worker_needed(inventory, placed[name], maker, worker, image, brought_public)
+        name: up_plan.why_worker_needed(inventory, host_plans[name], maker, worker, image, user_key)
         for name, worker in workers.items()
     }
     kept = [name for name, reason in found.items() if reason is None]
@@ -102,18 +110,20 @@ def judge_code(code: CodeSeen, retrain: str) -> Finding:
     return good("code", f"{code.hash[:12]}, {pluralize(code.files, 'file')}" if code.hash else "none yet")
 
 
-def judge_leftovers(inventory: Inventory, health: HostFacts, down: str, inventory_flag: str) -> Iterator[Finding]:
+def judge_leftovers(
+    inventory: Inventory, health: HostFacts, down_command: str, inventory_flag: str
+) -> Iterator[Finding]:
     """Judge what earlier hvdocker commands left behind on the host, and a lock that is held.
 
-    `health` has the facts of the host. Other clusters on the host are named, but are no leftovers. `down` is the
-    command that findings suggest as the fix. `inventory_flag` (` -i FILE`) is added to suggested `hvdocker lock`
+    `health` has the facts of the host. Other clusters on the host are named, but are no leftovers. `down_command` is
+    the command that findings suggest as the fix. `inventory_flag` (` -i FILE`) is added to suggested `hvdocker lock`
     commands. Nothing is yielded if the facts could not be gathered."""
     engine, machine, seen = health.engine, health.machine, health.seen
     if engine is None or machine is None or seen is None:
         return
     lines = [*_containers(inventory, engine), *_traces(machine, engine, seen)]
     if lines:
-        yield warn("leftovers", pluralize(len(lines), "thing") + " left behind", lines, "docker ps -a", down)
+        yield warn("leftovers", pluralize(len(lines), "thing") + " left behind", lines, "docker ps -a", down_command)
     else:
         yield good("leftovers", "; ".join(["none", *_neighbours(inventory, engine)]))
     if health.lock_error is not None:
@@ -148,9 +158,9 @@ def _containers(inventory: Inventory, engine: EngineState) -> Iterator[str]:
 def _traces(machine: MachineSeen, engine: EngineState, seen: HostSeen) -> Iterator[str]:
     if seen.cluster_dir and not any(container.role == names.ROLE_WORKER for container in seen.containers):
         yield f"{seen.cluster_dir}: a folder of this cluster, which has no worker here"
-    for part in engine.parts:
+    for part in engine.incomplete_images:
         yield f"{part}: part of an image that was never sent whole (docker rmi {shlex.quote(part)})"
-    for feed in machine.feeds:
+    for feed in machine.stale_feeds:
         yield f"{feed}: of an image that hosts passed on (rm -r {shlex.quote(feed)})"
 
 

@@ -15,7 +15,7 @@ from hvdocker.doctor.judges.engine import judge_confinement, judge_engine
 from hvdocker.doctor.judges.finding import error_finding, good
 from hvdocker.doctor.judges.gpu import judge_cuda, judge_gpus, judge_toolkit
 from hvdocker.doctor.judges.host_names import judge_names
-from hvdocker.doctor.judges.machine import judge_clock, judge_cpu, judge_disks, judge_fabric, judge_memory
+from hvdocker.doctor.judges.machine import judge_clock, judge_cpu, judge_disks, judge_infiniband, judge_memory
 from hvdocker.doctor.report import Finding, HostReport, Mark
 from hvdocker.errors import ChannelRefused, HostUnreachable, HvdockerError
 from hvdocker.inventory.inventory import Host, Inventory
@@ -65,16 +65,16 @@ class FixCommands:
 class JudgeInput:
     """One host and everything that its judges need.
 
-    `health` has the facts. `words` are the commands to suggest as fixes. `place` is the host's plan, None if it cannot
-    be planned. `problems` are the planner's errors by check. `missing_image_bytes` is the size of the image that the
-    host lacks, 0 if the host has it or the size is unknown. `is_up`: the host has a worker or should have one.
+    `health` has the facts. `fix_commands` are the commands to suggest as fixes. `place` is the host's plan, None if it
+    cannot be planned. `problems` are the planner's errors by check. `missing_image_bytes` is the size of the image that
+    the host lacks, 0 if the host has it or the size is unknown. `is_up`: the host has a worker or should have one.
     `why_new` is why `up` would replace the worker, or None. `network` is the finding about the host's interfaces, None
     if they were not examined. `addresses` are the training addresses of all planned hosts, by host."""
 
     inventory: Inventory
     host: Host
     health: HostFacts
-    words: FixCommands = FixCommands()
+    fix_commands: FixCommands = FixCommands()
     place: HostPlan | None = None
     problems: Mapping[str, tuple[HvdockerError, ...]] = field(default_factory=dict)
     missing_image_bytes: int = 0
@@ -144,7 +144,7 @@ def _gpu(case: JudgeInput) -> Iterator[Finding]:
     machine, trial = case.health.machine, case.health.trial
     if machine:
         yield from judge_gpus(machine)
-        if case.health.seen and (toolkit := judge_toolkit(machine, trial, case.words.push)):
+        if case.health.seen and (toolkit := judge_toolkit(machine, trial, case.fix_commands.push)):
             yield toolkit
         if machine.gpus and trial and trial.inside and not trial.is_substitute:
             yield judge_cuda(machine.gpus[0].driver, trial.inside.cuda)
@@ -165,15 +165,17 @@ def _cluster(case: JudgeInput) -> Iterator[Finding]:
     if "image" in case.problems:
         yield from (error_finding("image", error) for error in case.problems["image"])
     else:
-        yield judge_image(case.inventory, seen, case.words.push)
+        yield judge_image(case.inventory, seen, case.fix_commands.push)
     if "worker" in case.problems:
         yield from (error_finding("worker", error) for error in case.problems["worker"])
     else:
-        stranger = case.health.engine.stranger if case.health.engine else None
-        yield judge_worker(seen.worker(case.host.name), case.is_up, case.why_new, case.words.up, stranger)
+        foreign_container = case.health.engine.foreign_container if case.health.engine else None
+        yield judge_worker(
+            seen.worker(case.host.name), case.is_up, case.why_new, case.fix_commands.up, foreign_container
+        )
     if case.health.code:
-        yield judge_code(case.health.code, case.words.retrain)
-    yield from judge_leftovers(case.inventory, case.health, case.words.down, case.words.flag)
+        yield judge_code(case.health.code, case.fix_commands.retrain)
+    yield from judge_leftovers(case.inventory, case.health, case.fix_commands.down, case.fix_commands.flag)
 
 
 def _network(case: JudgeInput) -> Iterator[Finding]:
@@ -188,5 +190,5 @@ def _network(case: JudgeInput) -> Iterator[Finding]:
         return
     if not case.host.is_local:
         yield judge_names(machine, case.host, case.inventory.hosts, case.addresses)
-    if fabric := judge_fabric(machine):
-        yield fabric
+    if infiniband := judge_infiniband(machine):
+        yield infiniband

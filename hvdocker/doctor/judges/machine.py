@@ -128,7 +128,7 @@ def _is_little(disk: DiskSeen) -> bool:
     return disk.free_bytes < LITTLE_DISK / 4 or (is_small_share and disk.free_bytes < 5 * LITTLE_DISK)
 
 
-def judge_fabric(machine: MachineSeen) -> Finding | None:
+def judge_infiniband(machine: MachineSeen) -> Finding | None:
     """Judge the InfiniBand ports. The finding is WARN if no port is active, otherwise GOOD.
 
     Return None for a machine without InfiniBand."""

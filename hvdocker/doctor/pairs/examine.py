@@ -38,7 +38,7 @@ ROUND_S = 3
 
 @dataclass
 class _Examination:
-    """The state of one examination, by host or pair of hosts. `placed` has the host plans.
+    """The state of one examination, by host or pair of hosts. `host_plans` has the host plans.
 
     `life_s` is the time after which containers and listeners end by themselves. `containers` are the names of the
     containers in which the checks run. `ssh_checks` says which check is made on each host's worker port. `skipped` are
@@ -49,7 +49,7 @@ class _Examination:
     inventory: Inventory
     links: Mapping[str, HostLink]
     state: ClusterState
-    placed: Mapping[str, HostPlan]
+    host_plans: Mapping[str, HostPlan]
     life_s: int
     containers: dict[str, str] = field(default_factory=dict)
     ssh_checks: dict[str, SshCheck] = field(default_factory=dict)
@@ -60,7 +60,7 @@ class _Examination:
 
     @property
     def port(self) -> int:
-        return next((place.port for place in self.placed.values()), names.DEFAULT_PORT)
+        return next((place.port for place in self.host_plans.values()), names.DEFAULT_PORT)
 
     def each(self, hosts: list[str], work: Callable[[str], None], on_interrupt: Callable[[], None]) -> None:
         """Run `work` with the name of each host, on all hosts at once.
@@ -87,21 +87,21 @@ def examine_pairs(
     inventory: Inventory,
     links: Mapping[str, HostLink],
     state: ClusterState,
-    placed: Mapping[str, HostPlan],
+    host_plans: Mapping[str, HostPlan],
     is_deep: bool,
     inventory_flag: str = "",
 ) -> tuple[PairReport, ...]:
     """Examine every pair of hosts, in both directions. With `is_deep` the bandwidth is measured too.
 
-    `placed` has the plan of each host, and `state` the observed workers. `inventory_flag` (`-i FILE`) is added to the
-    `hvdocker image push` that findings suggest. Pairs that could not be checked get UNKNOWN findings."""
-    life_s = LIFE_S + (ROUND_S * 2 * len(placed) if is_deep else 0)
-    examination = _Examination(env, inventory, links, state, placed, life_s, speeds={} if is_deep else None)
-    examination.skipped = hosts_to_skip(inventory, state, placed, frozenset(links), inventory_flag)
-    is_up = _whole_cluster_runs(state, placed)
+    `host_plans` has the plan of each host, and `state` the observed workers. `inventory_flag` (`-i FILE`) is added to
+    the `hvdocker image push` that findings suggest. Pairs that could not be checked get UNKNOWN findings."""
+    life_s = LIFE_S + (ROUND_S * 2 * len(host_plans) if is_deep else 0)
+    examination = _Examination(env, inventory, links, state, host_plans, life_s, speeds={} if is_deep else None)
+    examination.skipped = hosts_to_skip(inventory, state, host_plans, frozenset(links), inventory_flag)
+    is_up = _whole_cluster_runs(state, host_plans)
     if is_up:
-        examination.skipped = {name: why for name, why in examination.skipped.items() if name not in placed}
-    present = [name for name in placed if name not in examination.skipped]
+        examination.skipped = {name: why for name, why in examination.skipped.items() if name not in host_plans}
+    present = [name for name in host_plans if name not in examination.skipped]
     if len(present) > 1:
         env.listener(Event("doctor", f"trying every way between {len(present)} hosts"))
         with _in_workers(examination, present) if is_up else _in_own_containers(examination, present) as stop:
@@ -110,14 +110,14 @@ def examine_pairs(
     return judge_pairs(examination.results())
 
 
-def _whole_cluster_runs(state: ClusterState, placed: Mapping[str, HostPlan]) -> bool:
+def _whole_cluster_runs(state: ClusterState, host_plans: Mapping[str, HostPlan]) -> bool:
     workers = state.workers()
-    return bool(placed) and all(
+    return bool(host_plans) and all(
         name in workers
         and workers[name].is_running
         and workers[name].labels.get(names.LABEL_PORT) == str(place.port)
         and workers[name].labels.get(names.LABEL_ADDRESS) == place.address
-        for name, place in placed.items()
+        for name, place in host_plans.items()
     )
 
 
@@ -134,7 +134,7 @@ def _examine(examination: _Examination, stop: Callable[[], None]) -> None:
 
 
 def _listen(examination: _Examination, name: str) -> None:
-    place, token = examination.placed[name], examination.env.entropy(12).hex()
+    place, token = examination.host_plans[name], examination.env.entropy(12).hex()
     sshd = place.port if examination.ssh_checks[name] is SshCheck.LOGIN else None
     code, out, err = _ask(examination, name, commands.listen_argv(place.address, token, examination.life_s, sshd))
     if code in (2, 126, 127):
@@ -184,7 +184,7 @@ def _in_workers(examination: _Examination, present: list[str]) -> Iterator[Calla
     from hvdocker.transport.pool import for_each_host
 
     examination.ssh_checks = dict.fromkeys(present, SshCheck.LOGIN)
-    examination.containers = {name: examination.placed[name].worker_name for name in present}
+    examination.containers = {name: examination.host_plans[name].worker_name for name in present}
 
     def stop() -> None:
         for_each_host(
@@ -221,8 +221,8 @@ def _in_own_containers(examination: _Examination, present: list[str]) -> Iterato
 
 
 def _choose_ssh_checks(examination: _Examination, present: list[str]) -> dict[str, SshCheck]:
-    held = port_conflicts(examination.state, examination.placed)
-    taken = {name for name in present if examination.port in examination.placed[name].seen.listening_ports}
+    held = port_conflicts(examination.state, examination.host_plans)
+    taken = {name for name in present if examination.port in examination.host_plans[name].seen.listening_ports}
     return {
         name: SshCheck.HELD if name in held else SshCheck.GREETING if name in taken else SshCheck.LOGIN
         for name in present
@@ -237,12 +237,12 @@ def _open_all(examination: _Examination, present: list[str], begun: dict[str, st
     )
 
     keys = make_probe_keys(
-        examination.inventory.cluster, [examination.placed[name] for name in present], examination.port
+        examination.inventory.cluster, [examination.host_plans[name] for name in present], examination.port
     )
     maker = examination.env.maker()
 
     def begin(name: str) -> None:
-        place = examination.placed[name]
+        place = examination.host_plans[name]
         has_sshd = examination.ssh_checks[name] is SshCheck.LOGIN
         spec = doctor_spec(examination.inventory, place, maker, has_sshd, examination.life_s)
         remove_stale_probe_container(examination.links[name], spec.name, place.seen.containers)

@@ -55,9 +55,9 @@ def make_probe_keys(cluster: str, places: Iterable[HostPlan], port: int) -> Prob
 
 
 def start_probe_container(
-    link: HostLink, spec: ContainerSpec, place: HostPlan, passes: ProbeKeys, tell: Callable[[str], None]
+    link: HostLink, spec: ContainerSpec, place: HostPlan, probe_keys: ProbeKeys, tell: Callable[[str], None]
 ) -> None:
-    """Create and start the probe container `spec`. `place` is the plan of its host, and `passes` has its keys.
+    """Create and start the probe container `spec`. `place` is the plan of its host, and `probe_keys` has its keys.
 
     `tell` is called with the container's id as soon as the container exists, so that the caller can remove it after any
     failure. The engine removes the container when it ends (AutoRemove). So after Ctrl-C, or if the controller dies, the
@@ -69,9 +69,9 @@ def start_probe_container(
         made: str = engine.create_container_from_config(body, spec.name)["Id"]
         tell(made)
         files = worker_files(
-            passes.trust,
-            passes.client.private.reveal(),
-            passes.hosts[place.name].private.reveal(),
+            probe_keys.trust,
+            probe_keys.client.private.reveal(),
+            probe_keys.hosts[place.name].private.reveal(),
             place.address,
             place.port,
             spec.uid,

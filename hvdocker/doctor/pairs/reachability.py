@@ -56,7 +56,7 @@ def judge_ssh(results: PairResults) -> dict[Pair, Finding]:
             found[pair] = _no_login(results, pair, answer.ssh)
         else:
             troubles[pair] = _ssh_failure(results, pair, answer.ssh)
-    blamed = _assign_blame(results, _PortCheck("ssh", results.port, "login"), troubles)
+    blamed = _judge_pairs(results, _PortCheck("ssh", results.port, "login"), troubles)
     greeted = {
         pair: Finding("ssh", Mark.GOOD, "greets", (f"{results.named(pair, results.port)}: its worker greets",))
         for pair, finding in blamed.items()
@@ -68,7 +68,7 @@ def judge_ssh(results: PairResults) -> dict[Pair, Finding]:
 def judge_ports(results: PairResults) -> dict[Pair, Finding]:
     """Judge the random TCP ports of every pair that was checked. Training opens such ports for its own connections."""
     troubles = {pair: _port_failure(results, pair, answer.ports) for pair, answer in results.answers.items()}
-    return _assign_blame(results, _PortCheck("ports", None, "open"), troubles)
+    return _judge_pairs(results, _PortCheck("ports", None, "open"), troubles)
 
 
 def _ssh_failure(results: PairResults, pair: Pair, problem: Problem | None) -> _Failure | None:
@@ -103,75 +103,81 @@ def _explain(problem: Problem) -> str:
     return problem.words
 
 
-def _assign_blame(
-    results: PairResults, door: _PortCheck, troubles: Mapping[Pair, _Failure | None]
+def _judge_pairs(
+    results: PairResults, port_check: _PortCheck, troubles: Mapping[Pair, _Failure | None]
 ) -> dict[Pair, Finding]:
     """Return a finding for each pair, which says where the connection is blocked.
 
-    `door` is the kind of port that was tried. `troubles` has, by pair, the failure, or None for a pair that works. A
-    pair that works gets a GOOD finding. In a pair (start, end) that fails, the end is blamed if at least two hosts
-    tried to reach it and all failed. Otherwise the start is blamed if it tried at least two hosts and all attempts
-    failed. Otherwise the connection between the two is blamed."""
+    `port_check` is the kind of port that was tried. `troubles` has, by pair, the failure, or None for a pair that
+    works. A pair that works gets a GOOD finding. In a pair (start, end) that fails, the end is blamed if at least two
+    hosts tried to reach it and all failed. Otherwise the start is blamed if it tried at least two hosts and all
+    attempts failed. Otherwise the connection between the two is blamed."""
     found: dict[Pair, Finding] = {}
     for pair, trouble in troubles.items():
         start, end = pair
         into = {other: troubles[other] for other in troubles if other[1] == end}
         out_of = {other: troubles[other] for other in troubles if other[0] == start}
         if trouble is None:
-            found[pair] = Finding(door.check, Mark.GOOD, door.good_text)
+            found[pair] = Finding(port_check.check, Mark.GOOD, port_check.good_text)
         elif len(into) > 1 and all(into.values()):
-            found[pair] = _blocked_into_host(results, door, end, into)
+            found[pair] = _blocked_into_host(results, port_check, end, into)
         elif len(out_of) > 1 and all(out_of.values()):
-            found[pair] = _blocked_out_of_host(results, door, start, out_of)
+            found[pair] = _blocked_out_of_host(results, port_check, start, out_of)
         else:
-            found[pair] = _blocked_pair(results, door, pair, trouble, troubles.get((end, start), trouble) is None)
+            found[pair] = _blocked_pair(results, port_check, pair, trouble, troubles.get((end, start), trouble) is None)
     return found
 
 
 def _blocked_into_host(
-    results: PairResults, door: _PortCheck, end: str, into: Mapping[Pair, _Failure | None]
+    results: PairResults, port_check: _PortCheck, end: str, into: Mapping[Pair, _Failure | None]
 ) -> Finding:
     told = [trouble for trouble in into.values() if trouble]
     sources = [results.listeners[start].address for start, _ in into]
     lines = ("no host gets through to " + end, *(trouble.lines[0] for trouble in told))
-    return _bad(door, told[0].shown, lines, f"on {end}: {_iptables_accept('INPUT', '-s', sources, door.port)}")
+    return _bad(
+        port_check, told[0].shown, lines, f"on {end}: {_iptables_accept('INPUT', '-s', sources, port_check.port)}"
+    )
 
 
 def _blocked_out_of_host(
-    results: PairResults, door: _PortCheck, start: str, out_of: Mapping[Pair, _Failure | None]
+    results: PairResults, port_check: _PortCheck, start: str, out_of: Mapping[Pair, _Failure | None]
 ) -> Finding:
     told = [trouble for trouble in out_of.values() if trouble]
     targets = [results.listeners[end].address for _, end in out_of]
     lines = (f"{start} gets through to no host, others do", *(trouble.lines[0] for trouble in told))
-    return _bad(door, told[0].shown, lines, f"on {start}: {_iptables_accept('OUTPUT', '-d', targets, door.port)}")
+    return _bad(
+        port_check, told[0].shown, lines, f"on {start}: {_iptables_accept('OUTPUT', '-d', targets, port_check.port)}"
+    )
 
 
-def _blocked_pair(results: PairResults, door: _PortCheck, pair: Pair, trouble: _Failure, does_reverse: bool) -> Finding:
+def _blocked_pair(
+    results: PairResults, port_check: _PortCheck, pair: Pair, trouble: _Failure, does_reverse: bool
+) -> Finding:
     start, end = pair
     lines = trouble.lines
     source, target = results.listeners[start].address, results.listeners[end].address
     if does_reverse:
         # A rule for outgoing packets on the start looks the same from there, and is rarer.
-        let_out = _iptables_accept("OUTPUT", "-d", [target], door.port)
+        let_out = _iptables_accept("OUTPUT", "-d", [target], port_check.port)
         lines = (
             *lines,
             f"the other way works: {end} → {start}; {end} drops what {start} sends, or {start} does not let it out "
             f"(then on {start}: {let_out})",
         )
     if trouble.kind == "own":
-        fix = f"on {start}: {_iptables_accept('OUTPUT', '-d', [target], door.port)}"
+        fix = f"on {start}: {_iptables_accept('OUTPUT', '-d', [target], port_check.port)}"
     elif trouble.kind == "unreachable" and does_reverse:
         # firewalld rejects with "unreachable"; a missing route would stop the other direction too.
         fix = f"on {end}: sudo firewall-cmd --zone=trusted --add-source={shlex.quote(source)}"
     elif trouble.kind == "unreachable":
         fix = f"find out where it ends, on {start}: ip route get {shlex.quote(target)}"
     else:
-        fix = f"on {end}: {_iptables_accept('INPUT', '-s', [source], door.port)}"
-    return _bad(door, trouble.shown, lines, fix)
+        fix = f"on {end}: {_iptables_accept('INPUT', '-s', [source], port_check.port)}"
+    return _bad(port_check, trouble.shown, lines, fix)
 
 
-def _bad(door: _PortCheck, shown: str, lines: Iterable[str], fix: str) -> Finding:
-    return Finding(door.check, Mark.BAD, shown, tuple(lines), fix=fix)
+def _bad(port_check: _PortCheck, shown: str, lines: Iterable[str], fix: str) -> Finding:
+    return Finding(port_check.check, Mark.BAD, shown, tuple(lines), fix=fix)
 
 
 def _iptables_accept(chain: str, flag: str, addresses: Iterable[str], port: int | None) -> str:

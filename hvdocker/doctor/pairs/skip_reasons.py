@@ -18,23 +18,27 @@ _OWN_ADDRESS = "give this host an `address:` of its own, or set `network:`"
 
 
 def hosts_to_skip(
-    inventory: Inventory, state: ClusterState, placed: Mapping[str, HostPlan], reached: Set[str], inventory_flag: str
+    inventory: Inventory,
+    state: ClusterState,
+    host_plans: Mapping[str, HostPlan],
+    reached: Set[str],
+    inventory_flag: str,
 ) -> dict[str, SkipReason]:
     """Return the hosts whose pairs cannot be checked from a container of the training image, each with the reason.
 
-    `reached` are the hosts that have a link, and `placed` has the plans of those that could be planned; all others are
-    skipped. `inventory_flag` (`-i FILE`) is added to the `hvdocker image push` that a reason suggests."""
+    `reached` are the hosts that have a link, and `host_plans` has the plans of those that could be planned; all others
+    are skipped. `inventory_flag` (`-i FILE`) is added to the `hvdocker image push` that a reason suggests."""
     found: dict[str, SkipReason] = {}
-    addresses = [place.address for place in placed.values()]
+    addresses = [place.address for place in host_plans.values()]
     for host in inventory.hosts:
         if host.name not in reached:
             found[host.name] = SkipReason("not reached", (f"{host.name} was not reached",))
-        elif host.name not in placed:
+        elif host.name not in host_plans:
             found[host.name] = SkipReason("not seen", (f"{host.name} was reached, but it is not fit",))
         elif host.is_local:
             found[host.name] = _local(host.name)
         else:
-            place = placed[host.name]
+            place = host_plans[host.name]
             why = _address(place, addresses) or _image(inventory, state, place, inventory_flag)
             found |= {host.name: why} if why else {}
     return found

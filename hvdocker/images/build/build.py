@@ -139,17 +139,17 @@ def _wheels(
 
     def fetch() -> list[str]:
         try:
-            return sorted(cache.fetch(pins, lambda line: _suppressed(say, line)))
+            return sorted(cache.fetch(pins, lambda line: _say_ignoring_errors(say, line)))
         except HvdockerError as error:
             # pip in the build then asks the package index.
-            _suppressed(say, f"note: {error.what}; {error.fix}")
+            _say_ignoring_errors(say, f"note: {error.what}; {error.fix}")
             return []
 
     with served_wheels(cache.root, fetch) as hosts:
         yield hosts if pins else {}, own
 
 
-def _suppressed(say: Say, line: str) -> None:
+def _say_ignoring_errors(say: Say, line: str) -> None:
     """Pass the line to `say`, and ignore the error that `say` raises after Ctrl-C. Used by the thread that serves
     wheels, because Ctrl-C must stop the thread that follows the build instead."""
     try:

@@ -34,7 +34,7 @@ def text_of_image(engine: APIClient, image: str, path: str) -> str:
 
     with trial_container(engine, image, ("none",)) as container:
         try:
-            chunks, stat = engine.get_archive(container, _target(engine, container, path) or path)
+            chunks, stat = engine.get_archive(container, _follow_links(engine, container, path) or path)
         except APIError:
             return ""
         if stat["size"] > _MOST_BYTES:
@@ -45,12 +45,12 @@ def text_of_image(engine: APIClient, image: str, path: str) -> str:
 
 
 def _mode(engine: APIClient, container: str, path: str) -> int | None:
-    real = _target(engine, container, path)
+    real = _follow_links(engine, container, path)
     stat = _stat(engine, container, real) if real else None
     return stat["mode"] & 0o777 if stat else None
 
 
-def _target(engine: APIClient, container: str, path: str) -> str | None:
+def _follow_links(engine: APIClient, container: str, path: str) -> str | None:
     """Return the path to which the symbolic links at `path` lead; without links that is `path` itself. Return None if
     there is no such file or there are more than _MOST_LINKS links."""
     for _ in range(_MOST_LINKS):

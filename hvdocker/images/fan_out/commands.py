@@ -199,24 +199,24 @@ def store_layer(folder: str, layer: ImageLayer) -> Command:
     return shell('exec cat > "$1/$2"', folder, layer.hex)
 
 
-def fetch_layers(folder: str, feed: Feed, who: int) -> Command:
+def fetch_layers(folder: str, feed: Feed, node_number: int) -> Command:
     """Return the command that fetches layers from a feed (another host's sshd) into files, one by one. It runs the
     script of `fetch_script`, which names the layers and must be the file `fetch` in `folder`, the fan-out's folder on
     the host.
 
-    It runs on a host that passes the layers on. `who` is that host's number in the tree. The exit status is 0, or that
-    of the first layer that could not be fetched."""
-    return shell('exec sh "$1/fetch" "$2" "$3" "$4" "$5" "$6"', folder, *_route(feed, who))
+    It runs on a host that passes the layers on. `node_number` is that host's number in the tree. The exit status is 0,
+    or that of the first layer that could not be fetched."""
+    return shell('exec sh "$1/fetch" "$2" "$3" "$4" "$5" "$6"', folder, *_route(feed, node_number))
 
 
-def load_parts(folder: str, feed: Feed | None, who: int) -> Command:
+def load_parts(folder: str, feed: Feed | None, node_number: int) -> Command:
     """Return the command that loads the parts of the image (archives for `docker load`) into the engine of the host on
     which it runs. It runs the script of `load_script`, which must be the file `load` in `folder`, the fan-out's folder
     on that host.
 
     `feed` is the sshd of the other host from which the layers are fetched. With None the layers are files in `folder`.
-    `who` is the number that the loading host has in the fan-out; without a feed it is not used."""
-    return shell('exec sh "$1/load" "$2" "$3" "$4" "$5" "$6"', folder, *(_route(feed, who) if feed else ()))
+    `node_number` is the number that the loading host has in the fan-out; without a feed it is not used."""
+    return shell('exec sh "$1/load" "$2" "$3" "$4" "$5" "$6"', folder, *(_route(feed, node_number) if feed else ()))
 
 
 def missing_layer_status(said: str) -> int | None:
@@ -228,17 +228,17 @@ def missing_layer_status(said: str) -> int | None:
     return int(found[-1]) if found else None
 
 
-def read_progress(folder: str, who: int) -> Command:
-    """Return the command that prints the hex digest of the layer that a feed is sending to the host number `who`, and
-    the number of bytes sent of it.
+def read_progress(folder: str, node_number: int) -> Command:
+    """Return the command that prints the hex digest of the layer that a feed is sending to the host number
+    `node_number`, and the number of bytes sent of it.
 
     It has to run on the feeding host. `folder` is the fan-out's folder there. It fails if that host has sent nothing to
-    `who` yet."""
-    return command("cat", f"{folder}/sent-{who}")
+    `node_number` yet."""
+    return command("cat", f"{folder}/sent-{node_number}")
 
 
-def _route(feed: Feed, who: int) -> tuple[str, ...]:
-    return (f"feed-{feed.number}", feed.user, feed.address, str(feed.port), str(who))
+def _route(feed: Feed, node_number: int) -> tuple[str, ...]:
+    return (f"feed-{feed.number}", feed.user, feed.address, str(feed.port), str(node_number))
 
 
 def sshd_config(folder: str, address: str, user: str) -> str:

@@ -21,7 +21,7 @@ from hvdocker.images.fan_out.long_command import LongCommand
 from hvdocker.images.ship.cache import LayerCache
 from hvdocker.images.ship.load import LayersGone, load_error
 from hvdocker.images.ship.resumable_parts import ExportedImage
-from hvdocker.transport.link import CommandResult, read_file, run_or_raise
+from hvdocker.transport.link import CommandResult, input_from_file, run_or_raise
 from hvdocker.transport.pool import for_each_host
 
 # How the docker CLI begins a message of the engine about an archive.
@@ -76,7 +76,7 @@ class FanOut:
         if node is None or not node.is_ready:
             return False
         try:
-            result = self._pass_on(node) if node.is_feeding else self._end_point(node)
+            result = self._pass_on(node) if node.is_feeding else self._load_from_feed(node)
         except (Interrupted, HostUnreachable):
             raise
         except HvdockerError:
@@ -142,7 +142,7 @@ class FanOut:
                 return True
         return False
 
-    def _end_point(self, node: FanOutNode) -> CommandResult | None:
+    def _load_from_feed(self, node: FanOutNode) -> CommandResult | None:
         """Load the image on a host that feeds no other host, directly from a feed (another host's sshd). Return the
         result of the load, which may be a failure.
 
@@ -206,7 +206,7 @@ class FanOut:
         for layer in node.layers:
             command = commands.store_layer(self._folder, layer)
             report = partial(self._report_sent, node, node.bytes_before(layer.hex))
-            content = read_file(self._cache.path(layer.digest), report, layer.size)
+            content = input_from_file(self._cache.path(layer.digest), report, layer.size)
             run_or_raise(node.member.link, command, "storing a layer failed", content)
 
     def _report_sent(self, node: FanOutNode, before: int, sent: int) -> None:

@@ -66,32 +66,32 @@ def options_for_host(host: str, own: Iterable[SshConfigLine], system: Iterable[S
     A second pass over both files follows if CanonicalizeHostname is `yes` or `always`, or if a `Match final` line
     exists."""
     files = ((tuple(own), True), (tuple(system), False))
-    said = SshHostOptions(host)
-    first = _Pass(said, host, host)
+    options = SshHostOptions(host)
+    first = _Pass(options, host, host)
     for lines, is_own in files:
         first.read(lines, is_own)
-    is_canonical = said.get("canonicalizehostname").lower() in ("yes", "always")
+    is_canonical = options.get("canonicalizehostname").lower() in ("yes", "always")
     if is_canonical or first.needs_second_pass:
-        named = said.address(host)
-        actual = _canonical_name(named, said) if is_canonical else named
-        said.values["hostname"] = [actual]  # set first, so the second pass cannot change it
-        second = _Pass(said, actual, host, is_final=True)
+        named = options.address(host)
+        actual = _canonical_name(named, options) if is_canonical else named
+        options.values["hostname"] = [actual]  # set first, so the second pass cannot change it
+        second = _Pass(options, actual, host, is_final=True)
         for lines, is_own in files:
             second.read(lines, is_own)
-    elif "hostname" in said.values:
-        said.values["hostname"] = [said.address(host)]
-    return said
+    elif "hostname" in options.values:
+        options.values["hostname"] = [options.address(host)]
+    return options
 
 
 @dataclass
 class _Pass:
-    """One pass over all lines, which collects the host's options in `said`.
+    """One pass over all lines, which collects the host's options in `options`.
 
     `host` is the name that Host lines are compared with; in the second pass it is the HostName. `original` is
     the name that the user gave. `is_final` marks the second pass. `needs_second_pass` is set by a `Match final`
     line."""
 
-    said: SshHostOptions
+    options: SshHostOptions
     host: str
     original: str
     is_final: bool = False
@@ -108,14 +108,14 @@ class _Pass:
                 is_active = is_outer_active and matches_patterns(line.arguments, self.host)
             elif line.keyword == "match":
                 self.needs_second_pass |= any(criterion.kind == "final" for criterion in line.criteria)
-                is_active = is_outer_active and all(self._holds(criterion) for criterion in line.criteria)
+                is_active = is_outer_active and all(self._is_met(criterion) for criterion in line.criteria)
             elif line.keyword == "include":
                 for file in line.files:
                     self.read(file, is_own, is_active)
             elif is_active:
-                self.said.take(line, is_own)
+                self.options.take(line, is_own)
 
-    def _holds(self, criterion: Criterion) -> bool:
+    def _is_met(self, criterion: Criterion) -> bool:
         """Return whether a condition holds. A condition of an unknown kind (localnetwork, version, …) never
         holds, not even with `!` in front."""
         found = self._is_true(criterion.kind, criterion.value)
@@ -129,11 +129,11 @@ class _Pass:
         if kind == "exec":
             return _command_succeeds(value, self._tokens())
         tested = {
-            "host": self.said.address(self.host).lower(),
+            "host": self.options.address(self.host).lower(),
             "originalhost": self.original.lower(),
-            "user": self.said.get("user", getpass.getuser()),
+            "user": self.options.get("user", getpass.getuser()),
             "localuser": getpass.getuser(),
-            "tagged": self.said.get("tag"),
+            "tagged": self.options.get("tag"),
         }
         patterns = (value.lower() if kind in ("host", "originalhost") else value).split(",")
         return matches_patterns(patterns, tested[kind]) if kind in tested else None
@@ -143,12 +143,12 @@ class _Pass:
         return {
             "%%": "%",
             "%d": str(Path.home()),
-            "%h": self.said.address(self.host),
+            "%h": self.options.address(self.host),
             "%L": node.partition(".")[0],
             "%l": node,
             "%n": self.original,
-            "%p": self.said.get("port", "22"),
-            "%r": self.said.get("user", getpass.getuser()),
+            "%p": self.options.get("port", "22"),
+            "%r": self.options.get("user", getpass.getuser()),
             "%u": getpass.getuser(),
         }
 
@@ -171,24 +171,24 @@ def _command_succeeds(command: str, tokens: Mapping[str, str]) -> bool:
     return done.returncode == 0
 
 
-def _canonical_name(host: str, said: SshHostOptions) -> str:
+def _canonical_name(host: str, host_options: SshHostOptions) -> str:
     """Return the host's full name in the first of the CanonicalDomains in which it resolves.
 
     Return the host unchanged if it is an IPv6 address, has too many dots, or is reached through a proxy (unless
     CanonicalizeHostname is `always`). If it resolves in none of the domains, return it unchanged too, or raise
     UsageProblem if CanonicalizeFallbackLocal is `no`."""
-    is_direct = all(said.get(way, "none").lower() == "none" for way in _PROXY_KEYWORDS)
-    if not is_direct and said.get("canonicalizehostname").lower() != "always":
+    is_direct = all(host_options.get(way, "none").lower() == "none" for way in _PROXY_KEYWORDS)
+    if not is_direct and host_options.get("canonicalizehostname").lower() != "always":
         return host
-    most = said.get("canonicalizemaxdots", "1")
+    most = host_options.get("canonicalizemaxdots", "1")
     if ":" in host or host.count(".") > (int(most) if most.isdecimal() else 1):
         return host
     options = paramiko.SSHConfigDict(
-        addressfamily=said.get("addressfamily", "any"),
-        canonicalizefallbacklocal=said.get("canonicalizefallbacklocal", "yes").lower(),
+        addressfamily=host_options.get("addressfamily", "any"),
+        canonicalizefallbacklocal=host_options.get("canonicalizefallbacklocal", "yes").lower(),
     )
     try:
-        name: str = paramiko.SSHConfig().canonicalize(host, options, said.get("canonicaldomains").split())
+        name: str = paramiko.SSHConfig().canonicalize(host, options, host_options.get("canonicaldomains").split())
     except paramiko.CouldNotCanonicalize as error:
         raise UsageProblem(
             f"{host} is in none of the CanonicalDomains, and CanonicalizeFallbackLocal is no",

@@ -17,9 +17,9 @@ from hvdocker.plan.plan import Step
 CLEAN_EXIT_CODES = (0, 1, 143)
 
 
-def steps_to_put_secrets(inventory: Inventory, placed: Mapping[str, HostPlan], job: JobSpec) -> list[Step]:
+def steps_to_put_secrets(inventory: Inventory, host_plans: Mapping[str, HostPlan], job: JobSpec) -> list[Step]:
     """Return the steps that put the job's secrets into every container that runs its ranks: the master on the head, and
-    the worker on every other host. Empty if the job has no secrets. `placed` has the host plans by host."""
+    the worker on every other host. Empty if the job has no secrets. `host_plans` has the host plans by host."""
     master, head = names.master_name(inventory.cluster, job.job), job.placement.head
     return [
         PutSecrets(
@@ -31,14 +31,14 @@ def steps_to_put_secrets(inventory: Inventory, placed: Mapping[str, HostPlan], j
             job.secrets,
             place.name == head,
         )
-        for place in (placed[name] for name in job.placement.hosts)
+        for place in (host_plans[name] for name in job.placement.hosts)
         if job.secrets
     ]
 
 
-def steps_after_kill(inventory: Inventory, placed: Mapping[str, HostPlan], job: JobSpec) -> list[Step]:
+def steps_after_kill(inventory: Inventory, host_plans: Mapping[str, HostPlan], job: JobSpec) -> list[Step]:
     """Return the steps that remove the secrets of a job whose master was killed. Empty if the job has no secrets.
-    `placed` has the host plans by host.
+    `host_plans` has the host plans by host.
 
     The `train` that started the job uses this function, because it knows the job's hosts. Other commands use
     `steps_after_stop`."""
@@ -47,7 +47,7 @@ def steps_after_kill(inventory: Inventory, placed: Mapping[str, HostPlan], job: 
     head, *others = job.placement.hosts
     master = names.master_name(inventory.cluster, job.job)
     emptied = OverwriteSecrets(head, master, job.job, tuple(secret.name for secret in job.secrets))
-    return [emptied, *(RemoveSecrets(name, placed[name].worker_name, (job.job,)) for name in others)]
+    return [emptied, *(RemoveSecrets(name, host_plans[name].worker_name, (job.job,)) for name in others)]
 
 
 def steps_after_stop(head: str, master: ContainerSeen, workers: Iterable[ContainerSeen]) -> list[Step]:
@@ -117,10 +117,10 @@ def _workers(master: ContainerSeen, seen: ContainersByHost) -> Iterator[tuple[st
                 yield host, one
 
 
-def steps_for_ended_jobs(placed: Mapping[str, HostPlan], state: ClusterState) -> list[Step]:
-    """Return the steps with which the next `train` removes secrets that ended jobs may have left in masters and
-    workers. `state` has the masters of these jobs; their labels name the secrets. `placed` has the host plans by host;
-    workers of other hosts get no steps.
+def steps_for_ended_jobs(host_plans: Mapping[str, HostPlan], state: ClusterState) -> list[Step]:
+    """Return the steps with which the next `train` removes secrets that ended jobs may have left. `state` has their
+    masters, whose labels name the secrets. `host_plans` has the host plans by host; workers of other hosts are left
+    alone.
 
     Secrets are left in containers if the head died, or if a host was unreachable when the job ended. A job whose
     master is paused, or is being restarted by the engine, has not ended."""
@@ -135,6 +135,6 @@ def steps_for_ended_jobs(placed: Mapping[str, HostPlan], state: ClusterState) ->
     jobs: dict[str, list[str]] = {}
     for master in ended:
         for host in state.placement_of(master).hosts:
-            if host != master.host and host in placed and master.job not in living:
+            if host != master.host and host in host_plans and master.job not in living:
                 jobs.setdefault(host, []).append(master.job)
-    return [*emptied, *(RemoveSecrets(n, placed[n].worker_name, tuple(some)) for n, some in jobs.items())]
+    return [*emptied, *(RemoveSecrets(n, host_plans[n].worker_name, tuple(some)) for n, some in jobs.items())]

@@ -24,7 +24,7 @@ from hvdocker.training.steps import CreateMaster, WriteJobFile, WritePatch
 
 def plan_train(
     inventory: Inventory,
-    placed: Mapping[str, HostPlan],
+    host_plans: Mapping[str, HostPlan],
     maker: Maker,
     job: JobSpec,
     source: str | None,
@@ -33,15 +33,15 @@ def plan_train(
     tidying: Sequence[Step] = (),
     capsule: CapsuleFiles | None = None,
 ) -> Plan:
-    """Return the plan that starts the job. `placed` has the host plans by host; `maker` (the owner and the version of
-    hvdocker) goes into the labels of the master.
+    """Return the plan that starts the job. `host_plans` has what was planned for the containers of each host; `maker`
+    (the owner and the version of hvdocker) goes into the labels of the master.
 
     `source` is the folder to sync, None to sync nothing. `checksum` makes the sync compare all files by content.
     `image` is the image of the master, None for the inventory's. It should be that of the head's worker, because ranks
     of the head run in the master. `tidying` are steps that remove secrets of ended jobs. `capsule` has the job's
     capsule and patch, None to store none."""
-    used = [placed[name] for name in job.placement.hosts]
-    head = placed[job.placement.head]
+    used = [host_plans[name] for name in job.placement.hosts]
+    head = host_plans[job.placement.head]
     folders = {place.name: f"{place.folder}/jobs/{job.job}" for place in used}
     spec = master_spec(replace(inventory, image=image or inventory.image), head, maker, job)
     return plan_of(
@@ -54,13 +54,13 @@ def plan_train(
         Stage("secrets", tuple(tidying), follows_on=True),
         Stage("files", tuple(
             MakeFolders(
-                name, folder, (folder, f"{folder}/out", f"{folder}/logs"), placed[name].needs_open_folders
+                name, folder, (folder, f"{folder}/out", f"{folder}/logs"), host_plans[name].needs_open_folders
             )
             for name, folder in folders.items()
         ), follows_on=True),
         Stage("files", tuple(
             WriteJobFile(
-                name, folder, job.for_host(name), placed[name].needs_open_folders, job.env_from_caller
+                name, folder, job.for_host(name), host_plans[name].needs_open_folders, job.env_from_caller
             )
             for name, folder in folders.items()
         ), follows_on=True),
@@ -72,7 +72,7 @@ def plan_train(
         ), follows_on=True),
         # Secrets come after the master is created, because its label lists them. By this label the secrets that an
         # interrupted run leaves are found.
-        ("secrets", steps_to_put_secrets(inventory, placed, job)),
+        ("secrets", steps_to_put_secrets(inventory, host_plans, job)),
         # Last: the job starts when every host has the code, the job's file and its secrets.
         ("master", [StartContainer(head.name, spec.name)]),
     )  # fmt: skip
@@ -93,10 +93,14 @@ def _capsule_steps(files: CapsuleFiles, folders: Mapping[str, str]) -> Iterator[
 
 
 def check_workers(
-    inventory: Inventory, placed: Mapping[str, HostPlan], state: ClusterState, flag: str = "", may_miss: bool = False
+    inventory: Inventory,
+    host_plans: Mapping[str, HostPlan],
+    state: ClusterState,
+    flag: str = "",
+    may_miss: bool = False,
 ) -> None:
     """Raise HvdockerError unless the workers of the cluster exist with the requested slots, all of them run, and their
-    hosts have the addresses that the workers were made with. `placed` has the host plans by host.
+    hosts have the addresses that the workers were made with. `host_plans` has the host plans by host.
 
     With `may_miss` it is enough that one worker exists. `flag` is what suggested commands need to name the cluster,
     such as ` --cluster NAME`, or empty."""
@@ -108,13 +112,13 @@ def check_workers(
         )
     if may_miss:
         return
-    asked = next((place.request_label for place in placed.values()), "")
-    wanted, there = expected_slots(asked) or 0, sum(place.slots for place in placed.values())
+    asked = next((place.request_label for place in host_plans.values()), "")
+    wanted, there = expected_slots(asked) or 0, sum(place.slots for place in host_plans.values())
     if wanted and there != wanted:
         what = "workers of the cluster are missing" if there < wanted else "a worker is left of before"
         raise HostUnfit(
             f"{what}: it was asked for {wanted} slots, and has {there}",
-            lines=[f"{place.name}: {place.slots}" for place in placed.values()],
+            lines=[f"{place.name}: {place.slots}" for place in host_plans.values()],
             fix=f"{up_command(asked)}{flag}",
         )
     errors: list[HvdockerError] = [
@@ -123,20 +127,20 @@ def check_workers(
             host=name,
             fix=f"{up_command(asked)}{flag}",
         )
-        for name in placed
+        for name in host_plans
         if name not in workers or not workers[name].is_running
     ]
     raise_all("some workers are not running", errors)
     moved = [
         moved_worker_problem(place.host, place.seen, f"{up_command(asked)}{flag}", place.address)
-        for place in placed.values()
+        for place in host_plans.values()
     ]
     raise_all("some hosts have another address now", [problem for problem in moved if problem])
 
 
-def usable_host_plans(placed: Mapping[str, HostPlan], state: ClusterState, job: str) -> dict[str, HostPlan]:
+def usable_host_plans(host_plans: Mapping[str, HostPlan], state: ClusterState, job: str) -> dict[str, HostPlan]:
     """Return the host plans of the hosts on which a job that lost its head can be placed again. `job` is its id, and
-    `placed` has the plans of all hosts by host.
+    `host_plans` has the plans of all hosts by host.
 
     Such a host has a running worker and no earlier master of the job. An earlier master would have the same
     container name as the new one."""
@@ -144,6 +148,6 @@ def usable_host_plans(placed: Mapping[str, HostPlan], state: ClusterState, job: 
     had = {state.host_of(master) for master in state.masters() if master.job == job}
     return {
         name: place
-        for name, place in placed.items()
+        for name, place in host_plans.items()
         if name in workers and workers[name].is_running and name not in had
     }

@@ -88,21 +88,21 @@ def have_one_image_id(state: ClusterState, hosts: Sequence[str]) -> bool:
 def plan_with_requirements(
     inventory: Inventory,
     state: ClusterState,
-    placed: Mapping[str, HostPlan],
+    host_plans: Mapping[str, HostPlan],
     hosts: Sequence[str],
     layer: RequirementsLayer,
     seen: Mapping[str, ImageSeen],
     maker: Maker,
 ) -> Plan:
-    """Return the plan that gives all `hosts` of the job (the head first) workers with the layer's image. `placed` has
-    the host plans by host; `maker` (the owner and the version of hvdocker) goes into the labels of new workers.
+    """Return the plan that gives all `hosts` of the job (the head first) workers with the layer's image. `host_plans`
+    has the host plans by host; `maker` (the owner and the version of hvdocker) goes into the labels of new workers.
 
     It builds the image if it does not exist yet, ships it to the hosts that lack it, and replaces the workers that run
     another image. `seen` has the layer's image by host, with the key CONTROLLER for the machine that hvdocker runs on;
     machines that lack the image are not in it."""
     workers = state.workers()
     source = _shipper(state, hosts, layer, seen)
-    where = source or _builder(inventory, state, placed, hosts, layer)
+    where = source or _builder(inventory, state, host_plans, hosts, layer)
     content = seen[where].content if source else None
     lacking = [name for name in hosts if name not in seen or seen[name].content != content]
     stale = [
@@ -112,14 +112,14 @@ def plan_with_requirements(
     ]
     size = seen[where].size_bytes if source else 0
     ship: list[Step] = [ShipImage(n, layer.image, where, size) for n in lacking if n != where]
-    specs = {name: worker_spec_with_image(inventory, placed[name], maker, layer.image) for name in stale}
+    specs = {name: worker_spec_with_image(inventory, host_plans[name], maker, layer.image) for name in stale}
     reasons = dict.fromkeys(stale, "it lacks the requirements")
     return plan_of(
         "train",
         inventory.cluster,
         ("image", [] if source else [_build_step(state, where, layer)]),
         ("image", [] if inventory.is_local else ship),
-        *worker_stages(inventory, state, placed, specs, reasons),
+        *worker_stages(inventory, state, host_plans, specs, reasons),
     )
 
 
@@ -139,17 +139,17 @@ def _shipper(
 def _builder(
     inventory: Inventory,
     state: ClusterState,
-    placed: Mapping[str, HostPlan],
+    host_plans: Mapping[str, HostPlan],
     hosts: Sequence[str],
     layer: RequirementsLayer,
 ) -> str:
     """Return where the layer's image is built: CONTROLLER if the controller can build it, else a host of the job.
-    `hosts` are the hosts of the job, the head first; `placed` has the host plans by host.
+    `hosts` are the hosts of the job, the head first; `host_plans` has the host plans by host.
 
     The controller can build the image if it has the base image, unless its CPU architecture is known to differ from
     the head's. If the controller cannot, the first host that has the base image builds it."""
     own, engine = state.controller_image, state.controller_engine
-    arch = docker_arch(placed[hosts[0]].seen.engine.architecture)
+    arch = docker_arch(host_plans[hosts[0]].seen.engine.architecture)
     # None means that the controller's engine was not observed, which may be so even if it has the image.
     can_build_here = engine is None or docker_arch(engine.architecture) == arch
     if can_build_here and own and own.content == layer.base:
@@ -166,14 +166,14 @@ def _build_step(state: ClusterState, where: str, layer: RequirementsLayer) -> Bu
 def plan_without_requirements(
     inventory: Inventory,
     state: ClusterState,
-    placed: Mapping[str, HostPlan],
+    host_plans: Mapping[str, HostPlan],
     hosts: Sequence[str],
     contents: Mapping[str, str],
     maker: Maker,
 ) -> Plan:
     """Return the plan that gives the workers of a job without requirements the same image. `hosts` are the hosts of the
-    job; `placed` has the host plans by host; `maker` (the owner and the version of hvdocker) goes into the labels of
-    new workers.
+    job; `host_plans` has the host plans by host; `maker` (the owner and the version of hvdocker) goes into the labels
+    of new workers.
 
     `contents` has, by host, a text that identifies the image which the worker runs. If all are equal, the plan is
     empty, even if that image has the requirements of an earlier job. Otherwise every worker with the requirements of
@@ -191,9 +191,9 @@ def plan_without_requirements(
             lines=[f"{name}: {contents[name]}" for name in hosts],
             fix=f"{up_command(scope_label_of_cluster(state))} brings them in line",
         )
-    specs = {name: worker_spec_with_image(inventory, placed[name], maker, inventory.image) for name in layered}
+    specs = {name: worker_spec_with_image(inventory, host_plans[name], maker, inventory.image) for name in layered}
     reasons = dict.fromkeys(layered, "other workers lack its requirements")
-    return plan_of("train", inventory.cluster, *worker_stages(inventory, state, placed, specs, reasons))
+    return plan_of("train", inventory.cluster, *worker_stages(inventory, state, host_plans, specs, reasons))
 
 
 def _runs_cluster_image(state: ClusterState, name: str) -> bool:

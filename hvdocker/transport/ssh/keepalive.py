@@ -85,15 +85,15 @@ class MonitoredConnection:
     asked_at: float | None = None
     is_sending: bool = False
 
-    def judge(self, now: float, patience: KeepaliveTimes) -> Verdict:
+    def judge(self, now: float, times: KeepaliveTimes) -> Verdict:
         """Return what to do with the connection now: nothing, send a request, or close it as lost. `now` is a time of
-        the monotonic clock, and `patience` has the limits.
+        the monotonic clock, and `times` has the limits.
 
         If a request is to be sent, the wait for its answer begins: `asked_at` is set to `now`."""
         received_at = self.transport.monitored_socket.received_at
         if self.asked_at is not None and received_at < self.asked_at:
-            return Verdict.LOST if now - self.asked_at >= patience.no_answer_s else Verdict.FINE
-        self.asked_at = now if now - received_at >= patience.keepalive_after_s else None
+            return Verdict.LOST if now - self.asked_at >= times.no_answer_s else Verdict.FINE
+        self.asked_at = now if now - received_at >= times.keepalive_after_s else None
         return Verdict.FINE if self.asked_at is None else Verdict.ASK
 
     def restart_wait(self, now: float) -> None:
@@ -118,8 +118,8 @@ class MonitoredConnection:
 class KeepaliveMonitor:
     """Watches all connections of a command, in a thread that runs while at least one of them is open."""
 
-    def __init__(self, patience: KeepaliveTimes | None = None) -> None:
-        self._patience = patience or KeepaliveTimes()
+    def __init__(self, times: KeepaliveTimes | None = None) -> None:
+        self._times = times or KeepaliveTimes()
         self._background = BackgroundThreads()
         self._lock = threading.Lock()
         self._connections: list[MonitoredConnection] = []
@@ -133,9 +133,9 @@ class KeepaliveMonitor:
     def _watch(self) -> None:
         looked_at = time.monotonic()
         while True:
-            time.sleep(self._patience.check_every_s)
+            time.sleep(self._times.check_every_s)
             now = time.monotonic()
-            was_stopped = now - looked_at > self._patience.check_every_s + self._patience.no_answer_s / 2
+            was_stopped = now - looked_at > self._times.check_every_s + self._times.no_answer_s / 2
             looked_at = now
             with self._lock:
                 self._connections = [
@@ -149,7 +149,7 @@ class KeepaliveMonitor:
             return False
         if was_stopped:
             connection.restart_wait(now)
-        verdict = connection.judge(now, self._patience)
+        verdict = connection.judge(now, self._times)
         if verdict is Verdict.ASK and not connection.is_sending:
             # Otherwise the last request still waits to be sent, behind a large upload.
             connection.is_sending = True

@@ -66,7 +66,7 @@ def test_discarded_outputs_of_a_lost_local_worker_are_no_obstacle(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     down = Down(monkeypatch, tmp_path, "local: 2", local_state(count=3, observed=2))
-    steps = list(down.plan(discards=True).plan.steps)
+    steps = list(down.plan(discard_outputs=True).plan.steps)
     assert [step.id for step in steps if isinstance(step, RemoveContainer)] == ["id-w1", "id-w2", "id-w3"]
     assert [step.path for step in steps if isinstance(step, RemoveTree)] == [
         "/home/me/.hvdocker/lab/w1",
@@ -96,7 +96,7 @@ def test_a_host_that_got_another_name_is_refused_with_both_names(
     with pytest.raises(UsageProblem, match=r"worker on a was .* the name 10\.0\.0\.11;") as caught:
         down.plan()
     assert caught.value.fix == "give the host `name: 10.0.0.11` in the inventory again, then hvdocker down"
-    assert not down.plan(discards=True).plan.is_empty
+    assert not down.plan(discard_outputs=True).plan.is_empty
 
 
 def test_two_hosts_that_swapped_names_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,7 +141,7 @@ def test_a_dry_run_names_what_lies_in_the_code_folder(
     state = host_with_code(tmp_path / "host", dict.fromkeys(files, "{}"))
     down = Down(monkeypatch, tmp_path, "hosts: [a]", state)
     assert fetch in down.plan(is_dry_run=True).plan.steps
-    assert not any(isinstance(step, FetchJobs) for step in down.plan(is_dry_run=True, discards=True).plan.steps)
+    assert not any(isinstance(step, FetchJobs) for step in down.plan(is_dry_run=True, discard_outputs=True).plan.steps)
 
 
 def test_a_folder_that_cannot_be_written_is_found_before_jobs_end(
@@ -166,16 +166,16 @@ class UnstoppableLink(LocalLink):
         return SimpleNamespace(stop=stop)
 
 
-@pytest.mark.parametrize("discards", [False, True])
+@pytest.mark.parametrize("discard_outputs", [False, True])
 def test_a_job_that_cannot_be_ended_is_not_called_an_output_that_cannot_be_fetched(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, discards: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, discard_outputs: bool
 ) -> None:
     job = master("train-abcd", "{}")
     down = Down(monkeypatch, tmp_path, "hosts: [a]", state_of(host_seen("a", containers=(job,))))
     held: Any = SimpleNamespace(raise_if_lost=lambda: None)  # Any: stands in for HeldLocks
     session = Session({"a": UnstoppableLink("a")}, {})
     with pytest.raises(HvdockerError) as caught:
-        fetch_and_remove(down.env, down.located, session, down.plan(discards=discards), held)
+        fetch_and_remove(down.env, down.located, session, down.plan(discard_outputs=discard_outputs), held)
     error = caught.value
     assert error.host == "a" and error.what == (
         "nothing was removed, because a running job could not be ended: "

@@ -47,27 +47,27 @@ def test_hosts_in_the_inventorys_order_each_once() -> None:
 
 def test_success_everywhere_is_success() -> None:
     report = ExecReport(("a", "b"), {"a": 0, "b": 0})
-    report.complain()
+    report.raise_errors()
     assert report.code == 0
 
 
 def test_of_several_hosts_each_that_failed_is_named() -> None:
     report = ExecReport(("a", "b", "c"), {"a": 0, "b": 7, "c": 7})
     with pytest.raises(HostErrors) as caught:
-        report.complain()
+        report.raise_errors()
     assert [(hosts, error.what) for hosts, error in caught.value.grouped()] == [(["b", "c"], "exit code 7")]
     assert (report.code, caught.value.exit_code) == (0, ExitCode.ERROR)
 
 
 def test_of_one_host_the_code_is_the_commands() -> None:
     report = ExecReport(("b",), {"b": 7})
-    report.complain()
+    report.raise_errors()
     assert report.code == 7
 
 
 def test_a_host_that_is_away_weighs_more_than_a_command_that_failed() -> None:
     with pytest.raises(HostErrors) as caught:
-        ExecReport(("a", "c"), {"a": 7}, tuple(OFF.values())).complain()
+        ExecReport(("a", "c"), {"a": 7}, tuple(OFF.values())).raise_errors()
     assert caught.value.exit_code == ExitCode.UNREACHABLE
     with pytest.raises(HostUnreachable, match="refused"):
-        ExecReport(("a", "c"), {"a": 0}, tuple(OFF.values())).complain()
+        ExecReport(("a", "c"), {"a": 0}, tuple(OFF.values())).raise_errors()

@@ -88,8 +88,8 @@ def test_the_host_is_named_at_the_end_by_its_own_error() -> None:
     report = UpReport(Plan("up", "lab"), {}, tuple(B_AWAY.values()))
     assert report.exit_code == ExitCode.UNREACHABLE
     with pytest.raises(HostUnreachable) as caught:
-        report.complain()
+        report.raise_errors()
     assert (str(caught.value), caught.value.fix) == ("b: b:22 did not answer", "power it on")
     whole = UpReport(Plan("up", "lab"), {})
-    whole.complain()
+    whole.raise_errors()
     assert whole.exit_code == ExitCode.OK

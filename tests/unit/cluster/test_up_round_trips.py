@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from hvdocker.cluster.plan.addresses import host_plans
+from hvdocker.cluster.plan.addresses import plan_hosts
 from hvdocker.cluster.plan.up import plan_up
 from hvdocker.locks.held_locks import hold_locks
 from hvdocker.locks.holder import Claim
@@ -100,7 +100,7 @@ def test_a_lock_costs_one_command_and_its_release_another() -> None:
 def test_the_plan_of_a_new_cluster() -> None:
     hosts = links()
     state = state_of(host_seen("a"), host_seen("b"))
-    apply(plan_up(LAB, state, host_plans(LAB, state), MAKER), Context(LAB, hosts))
+    apply(plan_up(LAB, state, plan_hosts(LAB, state), MAKER), Context(LAB, hosts))
     counted = {name: link.counted() for name, link in hosts.items()}
     # The image's /etc/passwd is read once for all hosts, from the host whose thread comes first.
     assert sum(found.pop("get_archive", 0) for found in counted.values()) == 1

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from hvdocker.doctor.doctor import Problems, _note_owner, _placed
+from hvdocker.doctor.doctor import Problems, _note_owner, _plan_hosts
 from hvdocker.observe.state import ImageSeen
 from tests.unit.builders import ARM_ENGINE, IMAGE, MAKER, host_seen, host_with_worker, inventory, state_of
 
@@ -15,7 +15,7 @@ from tests.unit.builders import ARM_ENGINE, IMAGE, MAKER, host_seen, host_with_w
 )
 def test_an_image_that_up_could_not_bring_to_the_hosts(image: ImageSeen | None, words: str) -> None:
     lab = inventory("hosts: [a, b]\nimage: example/mine:1\n")
-    _, problems = _placed(lab, state_of(host_seen("a", image=image), host_seen("b", image=None)))
+    _, problems = _plan_hosts(lab, state_of(host_seen("a", image=image), host_seen("b", image=None)))
     for name in ("a", "b"):
         (error,) = problems[name]["image"]
         assert words in error.what and error.fix
@@ -23,11 +23,11 @@ def test_an_image_that_up_could_not_bring_to_the_hosts(image: ImageSeen | None, 
 
 def test_an_image_that_up_builds_or_pulls_is_no_problem() -> None:
     for text in ("hosts: [a]\nimage: doc-hvd:base\n", "hosts: [a]\nimage: x/y:1\nregistry: registry.lan:5000\n"):
-        assert _placed(inventory(text), state_of(host_seen("a", image=None)))[1] == {}
+        assert _plan_hosts(inventory(text), state_of(host_seen("a", image=None)))[1] == {}
 
 
 def test_hosts_of_two_architectures_are_told_once() -> None:
-    _, problems = _placed(inventory(), state_of(host_seen("a"), host_seen("b", engine=ARM_ENGINE)))
+    _, problems = _plan_hosts(inventory(), state_of(host_seen("a"), host_seen("b", engine=ARM_ENGINE)))
     assert [list(found) for found in problems.values()] == [["architecture"]]
 
 

@@ -46,7 +46,7 @@ class Link(FakeLink):
         return self.held
 
 
-def patience(grace_s: float = 5.0) -> GracePeriod:
+def grace_period(grace_s: float = 5.0) -> GracePeriod:
     """Nobody sleeps: waiting moves the clock."""
     now = [0.0]
     return GracePeriod(grace_s, lambda: now[0], lambda seconds: now.__setitem__(0, now[0] + seconds))
@@ -74,20 +74,20 @@ def test_a_command_whose_end_is_not_known_is_an_error() -> None:
 
 def test_what_ends_when_asked_is_not_killed() -> None:
     engine = Engine(answers=[b"12\n13\n", b"13\n", b""])
-    end_exec(Link(engine), "worker", "t0ken", patience())
+    end_exec(Link(engine), "worker", "t0ken", grace_period())
     assert [argv[4] for _, argv, _ in engine.created] == ["TERM", "0", "0"]
 
 
 def test_what_does_not_end_in_its_grace_is_killed() -> None:
     engine = Engine(answers=[b"12\n", *[b"12\n"] * 4, b"12\n"])
-    end_exec(Link(engine), "worker", "t0ken", patience(1.0))
+    end_exec(Link(engine), "worker", "t0ken", grace_period(1.0))
     assert [argv[4] for _, argv, _ in engine.created] == ["TERM", "0", "0", "0", "0", "KILL"]
 
 
 def test_ranks_are_ended_by_what_their_wrappers_wrote() -> None:
     engine = Engine(answers=[b"40\n", b""])
     engine.files = {"/run/hvdocker/ranks/train-abcd": json.dumps({"rank": 1, "pid": 40, "host": "b"}).encode()}
-    assert end_ranks(Link(engine), "worker", "train-abcd", patience()) == 1
+    assert end_ranks(Link(engine), "worker", "train-abcd", grace_period()) == 1
     assert [argv[4:] for _, argv, _ in engine.created] == [
         ["TERM", "HVDOCKER_JOB=train-abcd", "40"],
         ["0", "HVDOCKER_JOB=train-abcd", "40"],
@@ -98,11 +98,11 @@ def test_ranks_are_ended_by_what_their_wrappers_wrote() -> None:
 def test_who_says_no_number_of_a_process_is_not_signalled(text: str) -> None:
     engine = Engine()
     engine.files = {"/run/hvdocker/ranks/train-abcd": text.encode()}
-    assert end_ranks(Link(engine), "worker", "train-abcd", patience()) == 0
+    assert end_ranks(Link(engine), "worker", "train-abcd", grace_period()) == 0
     assert engine.created == []
 
 
 def test_where_no_rank_ran_nothing_is_done() -> None:
     engine = Engine()
-    assert end_ranks(Link(engine), "worker", "train-abcd", patience()) == 0
+    assert end_ranks(Link(engine), "worker", "train-abcd", grace_period()) == 0
     assert engine.created == []

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hvdocker.cluster.plan.addresses import host_plans
+from hvdocker.cluster.plan.addresses import plan_hosts
 from hvdocker.errors import HostUnfit, HvdockerError
 from hvdocker.images.plan import plan_image, plan_push
 from hvdocker.images.steps import PullImage, PushImage, ShipImage
@@ -61,7 +61,7 @@ def test_a_registry_is_filled_from_this_machine_only() -> None:
 
 def test_up_pulls_an_image_that_nobody_has() -> None:
     state = state_of(host_seen("a", image=None), host_seen("b", image=None))
-    plan = plan_image(WITH_REGISTRY, state, host_plans(WITH_REGISTRY, state))
+    plan = plan_image(WITH_REGISTRY, state, plan_hosts(WITH_REGISTRY, state))
     assert plan.build == ()
     assert plan.ship == tuple(PullImage(name, "doc-hvd:cpu", "reg:5000/team") for name in "ab")
 
@@ -69,13 +69,13 @@ def test_up_pulls_an_image_that_nobody_has() -> None:
 def test_what_up_pulls_has_to_be_what_this_machine_has() -> None:
     """It pushes nothing: an older build in the registry would be run, and pulled again by the next `up`."""
     state = state_of(host_seen("a"), host_seen("b", image=OTHER_IMAGE), controller_image=IMAGE)
-    plan = plan_image(WITH_REGISTRY, state, host_plans(WITH_REGISTRY, state))
+    plan = plan_image(WITH_REGISTRY, state, plan_hosts(WITH_REGISTRY, state))
     assert plan.ship == (PullImage("b", "doc-hvd:cpu", "reg:5000/team", content=IMAGE.content),)
 
 
 def test_what_up_pulls_has_to_be_what_other_hosts_have() -> None:
     state = state_of(host_seen("a"), host_seen("b", image=None))
-    plan = plan_image(WITH_REGISTRY, state, host_plans(WITH_REGISTRY, state))
+    plan = plan_image(WITH_REGISTRY, state, plan_hosts(WITH_REGISTRY, state))
     assert plan.ship == (PullImage("b", "doc-hvd:cpu", "reg:5000/team", content=IMAGE.content, source="a"),)
 
 

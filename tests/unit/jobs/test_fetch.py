@@ -45,13 +45,13 @@ def test_hosts_that_are_away_are_missed_where_they_may_have_files_of_the_job() -
 
 def test_a_report_complains_of_missing_hosts(tmp_path: Path) -> None:
     whole = FetchReport("train-bbbb", tmp_path, FetchedFiles(tmp_path), False)
-    whole.complain()
+    whole.raise_errors()
     with pytest.raises(HostUnreachable, match="refused"):
-        replace(whole, missing=(HostUnreachable("refused", host="b"),)).complain()
+        replace(whole, missing=(HostUnreachable("refused", host="b"),)).raise_errors()
 
 
 def test_a_report_complains_of_files_that_could_not_be_read(tmp_path: Path) -> None:
     fetched = FetchedFiles(tmp_path, ("a",), unread=["b: out/locked: permission denied"])
     with pytest.raises(HvdockerError, match="cannot be read") as caught:
-        FetchReport("train-bbbb", tmp_path, fetched, False).complain()
+        FetchReport("train-bbbb", tmp_path, fetched, False).raise_errors()
     assert caught.value.lines == ("b: out/locked: permission denied",)

@@ -29,12 +29,12 @@ def stopped(away: dict[str, HvdockerError], *hosts: str) -> StopReport:
 @pytest.mark.parametrize(("hosts", "verb"), [(("a", "b"), "is"), ((), "may be")])
 def test_a_head_that_is_away_is_named(hosts: tuple[str, ...], verb: str) -> None:
     with pytest.raises(HostUnreachable) as caught:
-        stopped(AWAY, *hosts).complain()
+        stopped(AWAY, *hosts).raise_errors()
     assert str(caught.value) == f"a: the container of train-abcd {verb} there, and could not be stopped"
     assert "15 s" in str(caught.value.fix) and caught.value.exit_code == ExitCode.UNREACHABLE
 
 
 def test_a_job_whose_container_is_gone_has_ended() -> None:
     report = stopped({}, "a", "b")
-    report.complain()
+    report.raise_errors()
     assert report == StopReport("train-abcd", False)

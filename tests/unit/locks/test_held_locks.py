@@ -179,7 +179,7 @@ def test_every_host_is_asked_once_for_its_lock_however_often_ctrl_c_comes(
     for host in hosts.values():
         host.is_interrupting = True
     with pytest.raises(KeyboardInterrupt):
-        held.give_back()
+        held.release()
     assert sorted(asked) == ["a", "b", "c"] and locked(hosts) == []
 
 
@@ -200,7 +200,7 @@ def test_a_host_is_waited_for_and_the_others_are_taken_in_order(hosts: dict[str,
         told.append(event)
         if "waiting" in event.text:
             asked.clear()
-            first.give_back()
+            first.release()
 
     with hold_locks(hosts, ADA, listen, wait_s=SOON_S):
         assert locked(hosts) == ["a", "b", "c"]
@@ -273,7 +273,7 @@ def test_a_run_whose_lock_went_to_another_may_not_go_on(hosts: dict[str, Machine
         with pytest.raises(Locked, match=r"^the lock of a was taken away from this run: bob@desk is running `train`"):
             held.raise_if_lost()
     assert locked(hosts) == ["a"], "what is another's is not given back"
-    other.give_back()
+    other.release()
 
 
 def _robs(held: HeldLocks, host: Machine) -> bool:
@@ -339,7 +339,7 @@ def test_a_run_from_here_that_is_gone_is_not_waited_for(hosts: dict[str, Machine
                 stack.enter_context(pytest.raises(Locked))
             with hold_locks(only(hosts, "a"), BOB, events.append):
                 assert "an earlier run from here is gone: ada@laptop" in events[0].text
-        left.give_back()
+        left.release()
         assert locked(hosts) == []
 
 

@@ -53,11 +53,11 @@ class Queue:
     def leave(self, sign: TicketText, number: int) -> TicketAnswer:
         return self.run(leave_queue(sign.token, number, str(self.folder)))
 
-    def look(self, clears: bool = True) -> TicketAnswer:
-        return self.run(list_tickets(clears, str(self.folder)))
+    def look(self, removes_dead_tickets: bool = True) -> TicketAnswer:
+        return self.run(list_tickets(removes_dead_tickets, str(self.folder)))
 
-    def who(self, clears: bool = True) -> list[str]:
-        return [ticket.owner for ticket in self.look(clears).tickets]
+    def who(self, removes_dead_tickets: bool = True) -> list[str]:
+        return [ticket.owner for ticket in self.look(removes_dead_tickets).tickets]
 
     def age(self, seconds: float, name: object) -> None:
         then = time.time() - seconds
@@ -110,7 +110,9 @@ def test_who_is_silent_for_a_minute_is_passed_over_and_notices(queue: Queue, par
     queue.age(50, first)
     assert queue.who() == ["ada", "bob"]
     queue.age(75, first)
-    assert queue.who(clears=False) == ["bob"] and len(queue.names()) == 2, "who only looks changes nothing"
+    assert queue.who(removes_dead_tickets=False) == ["bob"] and len(queue.names()) == 2, (
+        "who only looks changes nothing"
+    )
     assert [one.owner for one in queue.renew(ADA, first).tickets] == ["ada", "bob"], "nobody had noticed"
     queue.age(75, first)
     assert queue.who() == ["bob"] and queue.names() == [str(second)]

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from hvdocker.cluster.containers.roles import worker_spec
-from hvdocker.cluster.plan.addresses import host_plans
+from hvdocker.cluster.plan.addresses import plan_hosts
 from hvdocker.cluster.plan.up import plan_up
 from hvdocker.errors import ExitCode, HostErrors, HvdockerError, NotEnoughSlots
 from hvdocker.inventory.inventory import Inventory
@@ -49,7 +49,7 @@ def lab(a: int = 5, b: int = 3, c: int = 2) -> ClusterState:
 def made(wanted: Inventory, state: ClusterState, scope: ClusterScope) -> ClusterState:
     """The state after `up` made that scope."""
     hosts = dict(state.hosts)
-    for name, place in host_plans(wanted, state, scope).items():
+    for name, place in plan_hosts(wanted, state, scope).items():
         spec = worker_spec(wanted, place, MAKER)
         labels = {
             **spec.all_labels(),
@@ -80,7 +80,7 @@ def test_up_alone_takes_every_gpu_and_again_takes_nothing_new() -> None:
     )
     after = made(LAB, state, scope)
     assert full_scope(LAB, after) == scope == current_scope(LAB, after)
-    assert plan_up(LAB, after, host_plans(LAB, after, full_scope(LAB, after)), MAKER).is_empty
+    assert plan_up(LAB, after, plan_hosts(LAB, after, full_scope(LAB, after)), MAKER).is_empty
 
 
 def test_the_seeds_case_takes_five_and_one_and_keeps_the_three_whole() -> None:
@@ -93,9 +93,9 @@ def test_the_seeds_case_takes_five_and_one_and_keeps_the_three_whole() -> None:
     assert json.loads(scope.request_label) == {"np": 6}
     after = made(LAB, state, scope)
     assert requested_scope(LAB, after, request, {}) == scope == current_scope(LAB, after)
-    assert plan_up(LAB, after, host_plans(LAB, after, scope), MAKER).is_empty
+    assert plan_up(LAB, after, plan_hosts(LAB, after, scope), MAKER).is_empty
     # b is no part of it, and is nobody's trouble.
-    check_workers(LAB, host_plans(LAB, after), after)
+    check_workers(LAB, plan_hosts(LAB, after), after)
     assert is_complete(LAB, after) and set(scope_with_other_hosts(LAB, after).shares) == {"a", "b", "c"}
 
 
@@ -125,7 +125,7 @@ def test_another_request_moves_the_cluster_and_gives_back_what_it_leaves() -> No
     six = made(LAB, state, requested_scope(LAB, state, SlotRequest(np=6), {}))
     three = requested_scope(LAB, six, SlotRequest(np=3), {})
     assert three.shares == {"b": Share("b", 3, devices("b", 0, 1, 2))}
-    plan = plan_up(LAB, six, host_plans(LAB, six, three), MAKER)
+    plan = plan_up(LAB, six, plan_hosts(LAB, six, three), MAKER)
     removed = [(step.host, step.why) for step in plan.steps if type(step).__name__ == "RemoveContainer"]
     assert removed == [(name, "no slot of it is wanted any more") for name in "ac"]
 
@@ -137,7 +137,7 @@ def test_a_host_that_a_job_runs_on_is_not_left() -> None:
     busy = replace(six.hosts["c"], containers=(*six.hosts["c"].containers, job))
     six = replace(six, hosts={**six.hosts, "c": busy})
     with pytest.raises(HvdockerError, match="train-abcd is running, and its worker on c would be replaced"):
-        plan_up(LAB, six, host_plans(LAB, six, requested_scope(LAB, six, SlotRequest(np=3), {})), MAKER)
+        plan_up(LAB, six, plan_hosts(LAB, six, requested_scope(LAB, six, SlotRequest(np=3), {})), MAKER)
 
 
 def test_a_cluster_does_not_grow_beneath_a_running_job() -> None:
@@ -217,11 +217,11 @@ def test_workers_that_are_missing_are_missed() -> None:
     six = made(LAB, state, requested_scope(LAB, state, SlotRequest(np=6), {}))
     lost = replace(six, hosts={**six.hosts, "c": replace(six.hosts["c"], containers=())})
     with pytest.raises(HvdockerError, match="it was asked for 6 slots, and has 5") as caught:
-        check_workers(LAB, host_plans(LAB, lost), lost)
+        check_workers(LAB, plan_hosts(LAB, lost), lost)
     assert caught.value.fix == "hvdocker up -np 6" and not is_complete(LAB, lost)
     # The same `up` again brings it back, and leaves the rest as it is.
     again = requested_scope(LAB, lost, SlotRequest(np=6), {})
-    plan = plan_up(LAB, lost, host_plans(LAB, lost, again), MAKER)
+    plan = plan_up(LAB, lost, plan_hosts(LAB, lost, again), MAKER)
     assert {step.host for step in plan.steps if type(step).__name__ == "CreateWorker"} == {"c"}
 
 
@@ -235,7 +235,7 @@ def test_a_job_gets_what_running_jobs_and_strangers_leave() -> None:
     )
     seen = replace(after.hosts["a"], containers=(*after.hosts["a"].containers, *jobs), gpus=gpus("a", 4, at3=LEE))
     after = replace(after, hosts={**after.hosts, "a": seen})
-    assert offers_to_job(LAB, after, host_plans(LAB, after)) == [
+    assert offers_to_job(LAB, after, plan_hosts(LAB, after)) == [
         Offer("a", (Slot("GPU-a0", "A100", 81920),),
               (HeldSlots("train-aaaa of ?", 2), HeldSlots("python (pid 4711) of lee", 1)), has_gpus=True),
         Offer("b", (Slot("GPU-b1", "A100", 81920),), (HeldSlots("train-aaaa of ?", 1),), has_gpus=True),
@@ -249,7 +249,7 @@ def test_a_process_in_a_container_of_ours_is_no_stranger() -> None:
     own = replace(LEE, container="id-a")
     seen = replace(after.hosts["a"], gpus=gpus("a", 1, at0=own))
     after = replace(after, hosts={**after.hosts, "a": seen})
-    assert [slot.device for slot in offers_to_job(LAB, after, host_plans(LAB, after))[0].free] == ["GPU-a0"]
+    assert [slot.device for slot in offers_to_job(LAB, after, plan_hosts(LAB, after))[0].free] == ["GPU-a0"]
 
 
 @pytest.mark.parametrize(
@@ -294,7 +294,7 @@ def test_the_head_is_where_the_smallest_share_is() -> None:
     after = made(LAB, state, requested_scope(LAB, state, SlotRequest(np=6), {}))
     from hvdocker.placement.strategies import place
 
-    found = place(SlotRequest(np=6), offers_to_job(LAB, after, host_plans(LAB, after)))
+    found = place(SlotRequest(np=6), offers_to_job(LAB, after, plan_hosts(LAB, after)))
     assert found == Placement((Share("c", 1, devices("c", 0)), Share("a", 5, devices("a", 0, 1, 2, 3, 4))))
 
 
@@ -310,7 +310,7 @@ def test_a_cluster_of_a_kind_knows_how_much_it_got() -> None:
     assert expected_slots(current_scope(LAB, after).request_label) == 3
     away = replace(after, hosts={name: after.hosts[name] for name in "ab"})
     assert is_complete(LAB, away) and not is_complete(LAB, replace(after, hosts={"a": after.hosts["a"]}))
-    assert plan_up(LAB, after, host_plans(LAB, after, requested_scope(LAB, after, request, {})), MAKER).is_empty
+    assert plan_up(LAB, after, plan_hosts(LAB, after, requested_scope(LAB, after, request, {})), MAKER).is_empty
 
 
 def test_a_paused_job_holds_its_gpus() -> None:
@@ -319,14 +319,14 @@ def test_a_paused_job_holds_its_gpus() -> None:
     paused = master("train-abcd", '{"a":["GPU-a0"]}', state="paused")
     seen = replace(after.hosts["a"], containers=(*after.hosts["a"].containers, paused))
     after = replace(after, hosts={**after.hosts, "a": seen})
-    assert [slot.device for slot in offers_to_job(LAB, after, host_plans(LAB, after))[0].free] == ["GPU-a1"]
+    assert [slot.device for slot in offers_to_job(LAB, after, plan_hosts(LAB, after))[0].free] == ["GPU-a1"]
 
 
 def test_a_gpu_that_another_cluster_took_while_the_worker_slept_is_not_used() -> None:
     state = lab(a=2, b=1, c=1)
     after = made(LAB, state, full_scope(LAB, state))
     after = replace(after, hosts={**after.hosts, "a": of_others(after.hosts["a"], devices("a", 1))})
-    offer = offers_to_job(LAB, after, host_plans(LAB, after))[0]
+    offer = offers_to_job(LAB, after, plan_hosts(LAB, after))[0]
     assert [slot.device for slot in offer.free] == ["GPU-a0"]
     assert offer.held_slots == (HeldSlots("the cluster theirs of kim", 1),)
 
@@ -392,10 +392,10 @@ def test_a_worker_that_came_back_is_not_taken_for_a_part_of_the_cluster() -> Non
     seen = replace(first.hosts["c"], containers=(replace(back, labels=labels),))
     torn = replace(first, hosts={**first.hosts, "c": seen})
     with pytest.raises(HvdockerError, match="a worker is left of before: it was asked for 2 slots, and has 3"):
-        check_workers(LAB, host_plans(LAB, torn), torn)
+        check_workers(LAB, plan_hosts(LAB, torn), torn)
     assert not is_complete(LAB, torn)
     again = requested_scope(LAB, torn, SlotRequest(np=2, exclude=("c",)), {})
-    plan = plan_up(LAB, torn, host_plans(LAB, torn, again), MAKER)
+    plan = plan_up(LAB, torn, plan_hosts(LAB, torn, again), MAKER)
     assert [step.host for step in plan.steps if type(step).__name__ == "RemoveContainer"] == ["c"]
 
 

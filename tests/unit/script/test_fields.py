@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from hvdocker.cluster.plan.addresses import host_plans
+from hvdocker.cluster.plan.addresses import plan_hosts
 from hvdocker.cluster.plan.up import plan_up
 from hvdocker.errors import InventoryError
 from hvdocker.inventory.inventory import Inventory
@@ -63,7 +63,7 @@ def parsed(place: str, text: str) -> Inventory | None:
 def ran(wanted: Inventory, folder: Path, home: str) -> ScriptRun:
     folder.mkdir()
     state = state_of(host_seen(wanted.hosts[0].name, home=home, reached_at="10.0.0.11", addresses=("10.0.0.11",)))
-    return ScriptRun(plan_up(wanted, state, host_plans(wanted, state), MAKER), wanted, folder)
+    return ScriptRun(plan_up(wanted, state, plan_hosts(wanted, state), MAKER), wanted, folder)
 
 
 @pytest.mark.parametrize("place", PLACES)

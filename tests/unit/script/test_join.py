@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hvdocker.cluster.plan.addresses import host_plans
+from hvdocker.cluster.plan.addresses import plan_hosts
 from hvdocker.cluster.plan.up import plan_up
 from hvdocker.cluster.steps import JoinJob
 from hvdocker.jobs.job_spec import JobSpec
@@ -61,7 +61,7 @@ def joined_by_hand(folder: Path, spec: JobSpec, secrets: str = "") -> tuple[Scri
     a = host_with_worker(LAB, "a", home=str(folder / "a"), gpus=cards["a"])
     a = replace(a, containers=(*a.containers, job))
     state = state_of(a, host_seen("c", home=str(folder / "c"), gpus=cards["c"]))
-    plan = plan_up(LAB, state, host_plans(LAB, state, full_scope(LAB, state)), MAKER)
+    plan = plan_up(LAB, state, plan_hosts(LAB, state, full_scope(LAB, state)), MAKER)
     programs = folder / "programs"
     programs.mkdir()
     (programs / "docker").write_text(DOCKER)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hvdocker.cluster.plan.addresses import host_plans
+from hvdocker.cluster.plan.addresses import plan_hosts
 from hvdocker.cluster.plan.down import plan_down
 from hvdocker.cluster.plan.up import plan_up
 from hvdocker.jobs.job_spec import JobSpec
@@ -50,7 +50,7 @@ def trained(tmp_path: Path, job: JobSpec, project: str = "project") -> Plan:
     source = tmp_path / project
     source.mkdir()
     (source / "train.py").write_text("print('hi')")
-    return plan_train(LAB, host_plans(LAB, state), MAKER, job, str(source))
+    return plan_train(LAB, plan_hosts(LAB, state), MAKER, job, str(source))
 
 
 def job_json(tmp_path: Path, host: str) -> object:
@@ -109,7 +109,7 @@ def test_all_of_up_and_train_survive_an_eager_ssh(tmp_path: Path, eager: Path) -
     way = ScriptOptions(programs=eager, is_piped=True)
     state = state_of(*(host_seen(name, home=str(tmp_path / name)) for name in "ab"))
     (tmp_path / "up").mkdir()
-    ran = ScriptRun(plan_up(LAB, state, host_plans(LAB, state), MAKER), LAB, tmp_path / "up", way)
+    ran = ScriptRun(plan_up(LAB, state, plan_hosts(LAB, state), MAKER), LAB, tmp_path / "up", way)
     assert [words[2] for words in ran.calls].count("start") == 2
     assert ran.calls[-1][2:4] == ["exec", "hvdocker-lab-worker"]
     ran = ScriptRun(trained(tmp_path, JOB), LAB, tmp_path, way)

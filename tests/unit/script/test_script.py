@@ -11,7 +11,7 @@ import pytest
 
 from hvdocker import assets
 from hvdocker.cluster.containers.roles import worker_spec
-from hvdocker.cluster.plan.addresses import host_plans
+from hvdocker.cluster.plan.addresses import plan_hosts
 from hvdocker.cluster.plan.down import plan_down
 from hvdocker.cluster.plan.up import plan_up
 from hvdocker.engine.container_spec import create_command
@@ -60,17 +60,17 @@ def seen(tmp_path: Path, name: str, **changes: object) -> HostSeen:
 
 
 def planned(wanted: Inventory, state: ClusterState) -> tuple[Plan, dict[str, HostPlan]]:
-    placed = host_plans(wanted, state)
-    return plan_up(wanted, state, placed, MAKER), placed
+    host_plans = plan_hosts(wanted, state)
+    return plan_up(wanted, state, host_plans, MAKER), host_plans
 
 
 def test_up_by_hand_does_what_up_does(tmp_path: Path) -> None:
     state = state_of(seen(tmp_path, "a"), seen(tmp_path, "b", image=None))
-    plan, placed = planned(LAB, state)
+    plan, host_plans = planned(LAB, state)
     ran = ScriptRun(plan, LAB, tmp_path)
-    created = {name: created_by_hand(name, placed[name]) for name in "ab"}
+    created = {name: created_by_hand(name, host_plans[name]) for name in "ab"}
     for host, before in (("a", [["docker", "save", "doc-hvd:cpu"]]), ("b", [["docker", "load", "--quiet"]])):
-        address = placed[host].address
+        address = host_plans[host].address
         mesh = [["docker", "exec", WORKER, "/opt/hvdocker/bin/check", "mesh", "a", "b"]] if host == "a" else []
         assert ran.calls_on("root@b" if host == "b" else host) == [
             *before,
@@ -162,7 +162,7 @@ def test_train_by_hand(tmp_path: Path) -> None:
         launcher_preview=("horovodrun",),
         workdir="/train",
     )
-    ran = ScriptRun(plan_train(LAB, host_plans(LAB, state), MAKER, job, str(project)), LAB, tmp_path)
+    ran = ScriptRun(plan_train(LAB, plan_hosts(LAB, state), MAKER, job, str(project)), LAB, tmp_path)
     for name in "ab":
         folder = tmp_path / name / ".hvdocker" / "lab" / name
         assert (folder / "jobs" / "train-abcd" / "job.json").read_text() == job.for_host(name) + "\n"
@@ -197,7 +197,7 @@ def test_a_jobs_capsule_by_hand(tmp_path: Path) -> None:
     env = {"SEED": "7", "TOKEN": "***"}
     capsule = replace(CAPSULE, env=env, env_from_caller=("SEED", "TOKEN"))
     patch = bytes(range(256)) + b"HVDOCKER_END\n"
-    plan = plan_train(LAB, host_plans(LAB, state), MAKER, job, None, capsule=CapsuleFiles(capsule, patch))
+    plan = plan_train(LAB, plan_hosts(LAB, state), MAKER, job, None, capsule=CapsuleFiles(capsule, patch))
     ran = ScriptRun(plan, LAB, tmp_path, ScriptOptions({"SEED": "8", "TOKEN": "hunter2"}))
     for name in "ab":
         folder = tmp_path / name / ".hvdocker" / "lab" / name / "jobs" / "train-abcd"

@@ -99,7 +99,7 @@ def test_a_file_that_changes_while_it_is_sent_is_named_and_not_taken(project: Pa
 
 
 @pytest.mark.parametrize(
-    ("codec", "size", "is_settled", "is_apart"),
+    ("codec", "size", "is_settled", "is_large"),
     [
         (Codec.NONE, 1 << 30, True, True),
         (Codec.NONE, 1 << 20, True, False),
@@ -107,7 +107,7 @@ def test_a_file_that_changes_while_it_is_sent_is_named_and_not_taken(project: Pa
         (Codec.ZSTD, 1 << 30, True, False),
     ],
 )
-def test_which_files_are_sent_one_by_one(codec: Codec, size: int, is_settled: bool, is_apart: bool) -> None:
+def test_which_files_are_sent_one_by_one(codec: Codec, size: int, is_settled: bool, is_large: bool) -> None:
     entry = Entry("a", size=size, stat=(size, 1, 1, 1) if is_settled else None)
     found = large_files.split_large(Tree(Path("/x"), {"a": entry}), ("a",), codec)
-    assert found == ((("a",), ()) if is_apart else ((), ("a",)))
+    assert found == ((("a",), ()) if is_large else ((), ("a",)))

@@ -99,11 +99,11 @@ def test_more_hosts_than_are_fed_at_once(tmp_path: Path) -> None:
     site = Site(tmp_path, [f"h{number}" for number in range(10)])
     (site.here / "data.bin").write_bytes(os.urandom(3 << 20))
     tree = read_tree(site.here)
-    parcel = StreamFiles(Changes(("data.bin",)), ("data.bin",))
+    stream_files = StreamFiles(Changes(("data.bin",)), ("data.bin",))
     bases = dict.fromkeys(site.targets(), UNKNOWN_BASE)
     how = SyncOptions()
     courier = StreamSender(site.targets(), tree, {False: tree.id()}, bases, "token", how.progress, how.on_interrupt, 3)
-    assert set(courier.send(dict.fromkeys(site.links, parcel)).or_raise("")) == set(site.links)
+    assert set(courier.send(dict.fromkeys(site.links, stream_files)).or_raise("")) == set(site.links)
     assert {tuple(site.held(name)) for name in site.links} == {("data.bin",)}
 
 

@@ -83,8 +83,8 @@ def test_a_log_that_grows_is_sent_as_far_as_it_was_hashed(tmp_path: Path) -> Non
     path.write_bytes(bytes(LARGE))
     tree = read_tree(tmp_path)
     grown: list[str] = []
-    parcel = StreamFiles(Changes(send=("train.log",)), ("train.log",))
-    stream = pack_stream(tree, parcel, grown.append)
+    stream_files = StreamFiles(Changes(send=("train.log",)), ("train.log",))
+    stream = pack_stream(tree, stream_files, grown.append)
     data = next(stream).data
     with path.open("ab") as file:
         file.write(b"one more line\n")

@@ -91,14 +91,14 @@ def world(tmp_path: Path) -> World:
 
     def down(env: Env, located: Located, options: Any) -> DownReport:
         made.did.append("down")
-        assert options.is_sure and not options.discards
+        assert options.is_sure and not options.discard_outputs
         assert [host.name for host in located.inventory.hosts] == ["a"], "only where something was made"
         made.down()
         return DownReport(Plan("down", ""))
 
     def fetch(env: Env, located: Located, job: str, target: Any) -> Any:
         made.did.append(f"fetch {job}")
-        return type("Report", (), {"fetched": None, "complain": lambda: None})
+        return type("Report", (), {"fetched": None, "raise_errors": lambda: None})
 
     def check(env: Env, located: Located, accept_new: bool, request: SlotRequest | None) -> SlotRequest | None:
         made.did.append("check")

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from hvdocker.cluster.containers.roles import doctor_spec, user_ids, worker_spec
-from hvdocker.cluster.plan.addresses import host_plans
+from hvdocker.cluster.plan.addresses import plan_hosts
 from hvdocker.engine.container_spec import ContainerSpec
 from hvdocker.inventory.inventory import Host
 from hvdocker.jobs.job_spec import JobSpec
@@ -20,7 +20,7 @@ GPUS = (GpuSeen(0, "GPU-0", "T4"), GpuSeen(1, "GPU-1", "T4"))
 
 
 def place_of(name: str = "a", wanted=LAB, **changes: object) -> HostPlan:
-    return host_plans(wanted, state_of(host_seen(name, **changes)))[name]
+    return plan_hosts(wanted, state_of(host_seen(name, **changes)))[name]
 
 
 PLACED = Placement((Share("a", 1, ("GPU-1",)), Share("b", 2)))
@@ -115,7 +115,7 @@ def test_a_master_as_a_whole() -> None:
 
 def test_on_a_local_bridge_the_worker_has_an_address_and_the_master_lives_with_it() -> None:
     local = inventory("local: 2\ncluster: lab\n")
-    place = host_plans(local, state_of(host_seen("w1"), host_seen("w2")))["w2"]
+    place = plan_hosts(local, state_of(host_seen("w1"), host_seen("w2")))["w2"]
     worker, master = worker_spec(local, place, MAKER), master_spec(local, place, MAKER, JOB)
     assert (worker.name, worker.network, worker.address) == (
         "hvdocker-lab-worker-w2", "hvdocker-lab", "198.18.200.12",

@@ -5,9 +5,9 @@ import pytest
 
 from hvdocker.cluster.plan.addresses import (
     choose_port,
-    host_plans,
     local_subnet,
     moved_worker_problem,
+    plan_hosts,
     port_conflicts,
     training_addresses,
 )
@@ -38,32 +38,32 @@ def test_the_clusters_own_port_stays() -> None:
     old = inventory("hosts: [a, b]\nport: 13000\n")
     state = state_of(host_seen("a"), host_with_worker(old, "b", listening_ports=frozenset({13000})))
     assert choose_port(LAB, state) == 13000
-    assert port_conflicts(state, host_plans(LAB, state)) == []
+    assert port_conflicts(state, plan_hosts(LAB, state)) == []
 
 
 def test_a_stranger_on_the_port_is_a_conflict() -> None:
     lab = inventory("hosts: [a, b]\nport: 2222\n")
     state = state_of(host_seen("a", listening_ports=frozenset({2222})), host_seen("b"))
-    assert port_conflicts(state, host_plans(lab, state)) == ["a"]
+    assert port_conflicts(state, plan_hosts(lab, state)) == ["a"]
 
 
 def test_a_worker_that_sleeps_does_not_excuse_a_stranger() -> None:
     lab = inventory("hosts: [a]\nport: 2222\n")
     state = state_of(host_with_worker(lab, "a", state="exited", listening_ports=frozenset({2222})))
-    assert port_conflicts(state, host_plans(lab, state)) == ["a"]
+    assert port_conflicts(state, plan_hosts(lab, state)) == ["a"]
 
 
 def test_a_worker_on_its_old_port_does_not_excuse_a_stranger_on_the_new_one() -> None:
     old, new = inventory("hosts: [a]\nport: 2222\n"), inventory("hosts: [a]\nport: 3333\n")
     state = state_of(host_with_worker(old, "a", listening_ports=frozenset({2222, 3333})))
-    assert port_conflicts(state, host_plans(new, state)) == ["a"]
+    assert port_conflicts(state, plan_hosts(new, state)) == ["a"]
 
 
 def test_local_workers_have_addresses_of_their_own_and_so_no_conflicts() -> None:
     local = inventory("local: 1")
     state = state_of(host_seen("w1", listening_ports=frozenset({12345})))
     assert choose_port(local, state) == 12345
-    assert port_conflicts(state, host_plans(local, state)) == []
+    assert port_conflicts(state, plan_hosts(local, state)) == []
 
 
 def test_the_training_address() -> None:
@@ -84,7 +84,7 @@ def test_the_training_network_chooses_among_a_hosts_addresses() -> None:
 def test_a_host_outside_of_the_training_network() -> None:
     lab = inventory("hosts: [a, b]\nnetwork: 10.0.0.11/32\n")
     with pytest.raises(HostUnfit) as caught:
-        host_plans(lab, state_of(host_seen("a"), host_seen("b")))
+        plan_hosts(lab, state_of(host_seen("a"), host_seen("b")))
     assert str(caught.value) == "b: no address of this host is in the training network 10.0.0.11/32"
     assert caught.value.lines == ("it has 127.0.0.1, 10.0.0.12",)
 
@@ -92,16 +92,16 @@ def test_a_host_outside_of_the_training_network() -> None:
 def test_all_hosts_outside_of_the_training_network_are_named_at_once() -> None:
     lab = inventory("hosts: [a, b]\nnetwork: 192.168.0.0/24\n")
     with pytest.raises(HostErrors) as caught:
-        host_plans(lab, state_of(host_seen("a"), host_seen("b")))
+        plan_hosts(lab, state_of(host_seen("a"), host_seen("b")))
     assert [error.host for error in caught.value.errors] == ["a", "b"]
     assert caught.value.exit_code == ExitCode.UNFIT
 
 
 def test_only_hosts_that_were_seen_have_places_in_the_inventorys_order() -> None:
     lab = inventory("hosts: [a, b, c]")
-    placed = host_plans(lab, state_of(host_seen("c"), host_seen("a")))
-    assert list(placed) == ["a", "c"]
-    assert (placed["c"].folder, placed["c"].uid, placed["c"].gid) == ("/home/c/.hvdocker/lab/c", 1000, 1001)
+    host_plans = plan_hosts(lab, state_of(host_seen("c"), host_seen("a")))
+    assert list(host_plans) == ["a", "c"]
+    assert (host_plans["c"].folder, host_plans["c"].uid, host_plans["c"].gid) == ("/home/c/.hvdocker/lab/c", 1000, 1001)
 
 
 @pytest.mark.parametrize(
@@ -123,10 +123,10 @@ def test_no_local_subnet_is_left() -> None:
 
 
 def test_hosts_that_share_a_home_on_any_file_system_have_folders_of_their_own() -> None:
-    placed = host_plans(LAB, state_of(host_seen("a", home="/home/me"), host_seen("b", home="/home/me")))
-    assert [placed[name].folder for name in "ab"] == ["/home/me/.hvdocker/lab/a", "/home/me/.hvdocker/lab/b"]
+    host_plans = plan_hosts(LAB, state_of(host_seen("a", home="/home/me"), host_seen("b", home="/home/me")))
+    assert [host_plans[name].folder for name in "ab"] == ["/home/me/.hvdocker/lab/a", "/home/me/.hvdocker/lab/b"]
     # The engines are two: their workers need no longer names.
-    assert placed["a"].worker_name == "hvdocker-lab-worker"
+    assert host_plans["a"].worker_name == "hvdocker-lab-worker"
 
 
 def problems(text: str, **reached_at: str) -> list[str]:
@@ -137,7 +137,7 @@ def problems(text: str, **reached_at: str) -> list[str]:
             for name, address in reached_at.items()
         )
     )
-    return [str(problem) for problem in fitness_problems(lab, host_plans(lab, state))]
+    return [str(problem) for problem in fitness_problems(lab, plan_hosts(lab, state))]
 
 
 def test_one_machine_under_two_names_is_refused() -> None:
@@ -158,7 +158,7 @@ def test_hosts_with_ipv6_alone_are_not_sent_to_the_bridge_of_their_engine() -> N
         host_seen(name, reached_at=f"fd00::{number}", addresses=(*only_docker0, f"fd00::{number}"))
         for number, name in enumerate("ab", start=1)
     ]
-    found = fitness_problems(LAB, host_plans(LAB, state_of(*hosts)))
+    found = fitness_problems(LAB, plan_hosts(LAB, state_of(*hosts)))
     assert [one.what for one in found] == [
         f"the training address fd00::{number} is IPv6, and ranks need IPv4 between hosts" for number in (1, 2)
     ]
@@ -175,7 +175,7 @@ def test_an_address_of_its_own_mends_both() -> None:
 def unfit(text: str, **changes: object) -> list[HvdockerError]:
     """Of a lab whose host a is not what it should be."""
     lab = inventory(text)
-    return fitness_problems(lab, host_plans(lab, state_of(host_seen("a", **changes), host_seen("b"))))
+    return fitness_problems(lab, plan_hosts(lab, state_of(host_seen("a", **changes), host_seen("b"))))
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def test_a_training_address_that_is_on_no_interface(address: str, seen: tuple[st
 def test_the_addresses_of_a_local_cluster_are_not_the_machines() -> None:
     local = inventory("local: 2")
     state = state_of(host_seen("w1"), host_seen("w2"))
-    assert fitness_problems(local, host_plans(local, state)) == []
+    assert fitness_problems(local, plan_hosts(local, state)) == []
 
 
 @pytest.mark.parametrize(
@@ -258,7 +258,7 @@ def test_only_dockers_own_old_numbers_are_too_old(version: str, is_old: bool) ->
 
 def test_a_cluster_that_an_earlier_version_made_keeps_its_folder() -> None:
     seen = host_seen("a", home="/net", cluster_dir="/net/.hvdocker/lab")
-    assert host_plans(inventory("hosts: [a, b]\n"), state_of(seen))["a"].folder == "/net/.hvdocker/lab"
+    assert plan_hosts(inventory("hosts: [a, b]\n"), state_of(seen))["a"].folder == "/net/.hvdocker/lab"
 
 
 CLONED = EngineSeen("27.1.1", "x86_64", 1 << 34, cpus=8, id="ABCD:EFGH")
@@ -267,7 +267,7 @@ CLONED = EngineSeen("27.1.1", "x86_64", 1 << 34, cpus=8, id="ABCD:EFGH")
 def one_machine(**of_b: Any) -> list[str]:
     """Return the problems of the hosts a and b, whose engines say the same id."""
     hosts = (host_seen("a", engine=CLONED, boot_id="boot-1"), host_seen("b", engine=CLONED, **of_b))
-    return [str(problem) for problem in fitness_problems(LAB, host_plans(LAB, state_of(*hosts)))]
+    return [str(problem) for problem in fitness_problems(LAB, plan_hosts(LAB, state_of(*hosts)))]
 
 
 def test_one_machine_by_two_of_its_addresses_is_refused_with_both_names() -> None:
@@ -278,7 +278,7 @@ def test_one_machine_by_two_of_its_addresses_is_refused_with_both_names() -> Non
     # The engine that runs the worker of `a` already is not asked for its id.
     worker = host_with_worker(LAB, "a")
     state = state_of(worker, replace(host_seen("b"), containers=worker.containers))
-    assert [str(one) for one in fitness_problems(LAB, host_plans(LAB, state))] == expected
+    assert [str(one) for one in fitness_problems(LAB, plan_hosts(LAB, state))] == expected
 
 
 @pytest.mark.parametrize(
@@ -293,11 +293,11 @@ def test_an_engine_that_cannot_train_is_refused_before_an_image_is_sent(engine: 
     seen = host_seen("a", engine=replace(CLONED, **engine), image=None)
     state = state_of(seen, host_seen("b"))
     with pytest.raises(HostUnfit, match=words) as caught:
-        plan_up(LAB, state, host_plans(LAB, state), MAKER)
+        plan_up(LAB, state, plan_hosts(LAB, state), MAKER)
     assert caught.value.host == "a" and caught.value.fix
     local = inventory("local: 1\n")
     mine = state_of(host_seen("w1", engine=replace(CLONED, **engine)))
-    assert fitness_problems(local, host_plans(local, mine)) == []
+    assert fitness_problems(local, plan_hosts(local, mine)) == []
 
 
 def test_a_data_set_that_the_ssh_user_may_not_read_is_refused() -> None:

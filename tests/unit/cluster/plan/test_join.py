@@ -6,7 +6,7 @@ import pytest
 
 from hvdocker.cluster.containers.roles import worker_spec
 from hvdocker.cluster.containers.ssh_files import ClusterMember
-from hvdocker.cluster.plan.addresses import host_plans
+from hvdocker.cluster.plan.addresses import plan_hosts
 from hvdocker.cluster.plan.up import plan_up
 from hvdocker.cluster.steps import (
     AwaitSshd,
@@ -60,8 +60,8 @@ REFRESHED = (RefreshTrust("a", WORKER, 1000, 1001), RefreshTrust("b", WORKER, 10
 
 
 def up(wanted: Inventory, state: ClusterState, *absent: UnreachableHost) -> Plan:
-    placed = host_plans(wanted, state, full_scope(wanted, state))
-    return plan_up(wanted, state, placed, MAKER, unreachable={one.name: one for one in absent})
+    host_plans = plan_hosts(wanted, state, full_scope(wanted, state))
+    return plan_up(wanted, state, host_plans, MAKER, unreachable={one.name: one for one in absent})
 
 
 def running(host: HostSeen, *masters: ContainerSeen) -> HostSeen:
@@ -111,7 +111,7 @@ def made(plan: Plan) -> dict[str, ContainerSeen]:
 
 def test_a_new_host_joins_an_elastic_job_before_its_worker_starts() -> None:
     state = state_of(*two(elastic()), host_seen("c"))
-    spec = worker_spec(LAB, host_plans(LAB, state)["c"], MAKER)
+    spec = worker_spec(LAB, plan_hosts(LAB, state)["c"], MAKER)
     told = {**spec.labels, "hvdocker.joined": JOB, "hvdocker.share": "2"}
     root = "/home/c/.hvdocker/lab/c"
     assert up(LAB, state) == Plan("up", "lab", (
@@ -146,7 +146,7 @@ def test_a_new_host_joins_in_place_of_one_that_is_dead() -> None:
     before = "a=10.0.0.11 b=10.0.0.12"
     a = running(host_with_worker(LAB, "a", members_line=before), elastic("2"))
     state = state_of(a, host_seen("c"))
-    spec = worker_spec(LAB, host_plans(LAB, state)["c"], MAKER)
+    spec = worker_spec(LAB, plan_hosts(LAB, state)["c"], MAKER)
     told = {**spec.labels, "hvdocker.joined": JOB, "hvdocker.share": "1"}
     root = "/home/c/.hvdocker/lab/c"
     assert up(LAB, state, DEAD) == Plan("up", "lab", (
@@ -284,14 +284,14 @@ def test_what_joined_a_job_is_the_jobs_for_as_long_as_it_runs() -> None:
     state = grown()
     (job,) = state.masters()
     assert state.placement_of(job) == Placement((Share("a", 1), Share("b", 1), Share("c", 2)))
-    offers = offers_to_job(LAB, state, host_plans(LAB, state))
+    offers = offers_to_job(LAB, state, plan_hosts(LAB, state))
     assert offers[2] == Offer("c", (Slot(),), (HeldSlots("train-abcd of ?", 2),))
     with pytest.raises(NotEnoughSlots):
         place(SlotRequest(np=2), offers, {})
     slots = gpu_report(LAB, state, {}).hosts[2].cpu_slots
     assert slots and slots.held == {JOB: 2} and slots.free == 1
     over = grown(state="exited")
-    assert offers_to_job(LAB, over, host_plans(LAB, over))[2] == Offer("c", (Slot(), Slot(), Slot()))
+    assert offers_to_job(LAB, over, plan_hosts(LAB, over))[2] == Offer("c", (Slot(), Slot(), Slot()))
 
 
 def test_a_worker_that_joined_is_spared_like_any_other() -> None:
@@ -313,7 +313,7 @@ def test_gpus_that_joined_a_job_are_leased_by_it() -> None:
     assert {device: leases[0].job for device, leases in job_leases(after.hosts.values()).items()} == {
         "GPU-a0": JOB, "GPU-a1": JOB, "GPU-c0": JOB,
     }  # fmt: skip
-    assert [len(offer.free) for offer in offers_to_job(wanted, after, host_plans(wanted, after))] == [0, 1]
+    assert [len(offer.free) for offer in offers_to_job(wanted, after, plan_hosts(wanted, after))] == [0, 1]
     assert up(wanted, after) == Plan("up", "lab")
 
 
@@ -325,5 +325,5 @@ def test_secrets_are_looked_for_where_a_host_joined() -> None:
         RemoveSecrets("b", WORKER, (JOB,)),
         RemoveSecrets("c", WORKER, (JOB,)),
     ]
-    assert steps_for_ended_jobs(host_plans(LAB, state), state) == expected
+    assert steps_for_ended_jobs(plan_hosts(LAB, state), state) == expected
     assert steps_after_stop("a", job, state.workers().values()) == expected

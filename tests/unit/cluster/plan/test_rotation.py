@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from hvdocker.cluster.plan.addresses import host_plans
+from hvdocker.cluster.plan.addresses import plan_hosts
 from hvdocker.cluster.plan.up import plan_rotation
 from hvdocker.cluster.steps import CreateWorker, MakeKeys, RemoveContainer, Trust
 from hvdocker.errors import ExitCode, HvdockerError
@@ -26,7 +26,7 @@ from tests.unit.cluster.plan.test_up import LAB, MEMBERS, WORKER, all_replaced, 
 
 
 def rotation(wanted: Inventory, state: ClusterState, brought: str | None = None) -> Plan:
-    return plan_rotation(wanted, state, host_plans(wanted, state), MAKER, brought)
+    return plan_rotation(wanted, state, plan_hosts(wanted, state), MAKER, brought)
 
 
 def test_a_rotation_replaces_every_worker_by_the_same_with_new_keys() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from hvdocker.cluster.containers.roles import worker_spec
 from hvdocker.cluster.containers.ssh_files import ClusterMember
-from hvdocker.cluster.plan.addresses import host_plans
+from hvdocker.cluster.plan.addresses import plan_hosts
 from hvdocker.cluster.plan.members import notes_on_removed_hosts
 from hvdocker.cluster.plan.up import plan_up
 from hvdocker.cluster.steps import (
@@ -53,11 +53,11 @@ TOLD = tuple(WriteMembers(name, f"/home/{name}/.hvdocker/lab/{name}", BOTH) for 
 
 
 def up(wanted: Inventory, state: ClusterState, brought: str | None = None) -> Plan:
-    return plan_up(wanted, state, host_plans(wanted, state), MAKER, brought)
+    return plan_up(wanted, state, plan_hosts(wanted, state), MAKER, brought)
 
 
 def spec(wanted: Inventory, state: ClusterState, name: str):
-    return worker_spec(wanted, host_plans(wanted, state)[name], MAKER)
+    return worker_spec(wanted, plan_hosts(wanted, state)[name], MAKER)
 
 
 def folders(name: str, members: str = "") -> MakeFolders:
@@ -93,7 +93,7 @@ def test_a_second_up_has_nothing_to_do() -> None:
 def test_another_owner_with_another_version_has_nothing_to_do_either() -> None:
     state = state_of(host_with_worker(LAB, "a"), host_with_worker(LAB, "b"))
     other = replace(MAKER, owner="bob", version="9.9")
-    assert plan_up(LAB, state, host_plans(LAB, state), other).is_empty
+    assert plan_up(LAB, state, plan_hosts(LAB, state), other).is_empty
 
 
 def all_replaced(verb: str, wanted: Inventory, state: ClusterState, reason: str) -> Plan:
@@ -180,8 +180,8 @@ def test_a_host_that_left_the_inventory_is_trusted_no_more() -> None:
 def test_a_host_of_the_inventory_that_got_no_slots_is_not_called_removed() -> None:
     lab = inventory("hosts: [a, b, c]")
     before = f"{BOTH} c=10.0.0.13"
-    placed = host_plans(lab, state_of(*(host_with_worker(lab, name, members_line=before) for name in "abc")))
-    without_b = {name: place for name, place in placed.items() if name != "b"}
+    host_plans = plan_hosts(lab, state_of(*(host_with_worker(lab, name, members_line=before) for name in "abc")))
+    without_b = {name: place for name, place in host_plans.items() if name != "b"}
     assert notes_on_removed_hosts(lab, without_b, ["a", "c"]) == []
 
 
@@ -438,9 +438,9 @@ def test_a_first_up_that_takes_every_free_gpu_says_so_with_the_polite_form() -> 
         "takes all 8 GPUs that are free on 2 hosts, until hvdocker down; "
         "to leave some to others, take fewer: hvdocker up -np 4",
     )
-    placed = {name: replace(place, request_label='{"np":8}') for name, place in host_plans(LAB, state).items()}
-    assert plan_up(LAB, state, placed, MAKER).notes == ()
-    assert plan_up(LAB, state, host_plans(LAB, state), replace(MAKER, run="abcd")).notes == ()
+    host_plans = {name: replace(place, request_label='{"np":8}') for name, place in plan_hosts(LAB, state).items()}
+    assert plan_up(LAB, state, host_plans, MAKER).notes == ()
+    assert plan_up(LAB, state, plan_hosts(LAB, state), replace(MAKER, run="abcd")).notes == ()
     again = state_of(*(host_with_worker(LAB, name, gpus=cards[name]) for name in "ab"))
     assert up(LAB, again).notes == ()
     assert up(LAB, state_of(host_seen("a"), host_seen("b"))).notes == ()

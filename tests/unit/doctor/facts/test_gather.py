@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from docker.errors import APIError, NotFound
 
-from hvdocker.cluster.plan.addresses import host_plans
+from hvdocker.cluster.plan.addresses import plan_hosts
 from hvdocker.doctor.facts.code_drift import see_code
 from hvdocker.doctor.facts.gather import Attempts, see_clock, see_machine
 from hvdocker.doctor.facts.trial_commands import trial_body, trial_spec
@@ -70,7 +70,7 @@ class Engine:
 
 def make(has_gpus: bool) -> ContainerSpec:
     lab = inventory()
-    place = host_plans(lab, state_of(host_seen("a"), host_seen("b")))["a"]
+    place = plan_hosts(lab, state_of(host_seen("a"), host_seen("b")))["a"]
     return trial_spec(lab, place, MAKER, "x:y", "gpu" if has_gpus else "plain", has_gpus)
 
 

@@ -9,7 +9,7 @@ import pytest
 from hvdocker.doctor.facts.facts import EngineState
 from hvdocker.doctor.judges.engine import judge_confinement, judge_engine
 from hvdocker.doctor.judges.host_names import hosts_file_fix, judge_names, names_to_resolve
-from hvdocker.doctor.judges.machine import judge_fabric
+from hvdocker.doctor.judges.machine import judge_infiniband
 from hvdocker.inventory.inventory import Host
 from hvdocker.observe.state import EngineSeen
 from tests.unit.builders import host_seen
@@ -77,8 +77,8 @@ def test_what_confines_containers(name: str, security: tuple[str, ...], expected
 
 
 def test_infiniband() -> None:
-    assert judge_fabric(machine("plain")) is None
-    some, none = judge_fabric(machine("infiniband")), judge_fabric(machine("infiniband-down"))
+    assert judge_infiniband(machine("plain")) is None
+    some, none = judge_infiniband(machine("infiniband")), judge_infiniband(machine("infiniband-down"))
     assert some and some.mark.value == "good" and "mlx5_0:1 ACTIVE 200 Gb/sec" in some.shown
     assert none and none.mark.value == "warn"
     assert none.evidence == ("mlx5_0 port 1: INIT", "mlx5_1 port 1: DOWN")

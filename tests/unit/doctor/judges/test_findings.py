@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from hvdocker.cluster.plan.addresses import host_plans
+from hvdocker.cluster.plan.addresses import plan_hosts
 from hvdocker.cluster.plan.fitness import fitness_problems
 from hvdocker.doctor.facts.facts import (
     ClockSeen,
@@ -66,7 +66,7 @@ def machines(path: str) -> Iterator[MachineSeen]:
     disks += [replace(disk, free_bytes=1 << 29, inodes=9, free_inodes=0) for disk in disks]
     yield from (replace(plain, disks=(disk,), unwritable=closed) for disk in disks for closed in ((), (path,)))
     yield replace(plain, disks=(DiskSeen("tmp", "/tmp", 1 << 30, 0),), unwritable=("/tmp",))
-    yield replace(plain, feeds=(path,), gpu_error=f"cannot open {path}")
+    yield replace(plain, stale_feeds=(path,), gpu_error=f"cannot open {path}")
     yield replace(plain, resolved={"a": ("127.0.1.1",), "b": ("127.0.0.1",)}, hostname="a")
     yield replace(plain, infiniband_ports=(InfinibandPort("mlx5_0", "1", "1: DOWN"),))
 
@@ -94,8 +94,8 @@ def of_hosts(path: str) -> Iterator[Finding]:
     ]
     engines = [replace(FINE_ENGINE, security=(one,)) for one in ("rootless", "userns", "apparmor", "selinux")]
     for seen in odd:
-        placed = host_plans(lab, state_of(seen, host_seen("b")))
-        errors = fitness_problems(lab, placed)
+        host_plans = plan_hosts(lab, state_of(seen, host_seen("b")))
+        errors = fitness_problems(lab, host_plans)
         yield from (error_finding(_check_of(error), error) for error in errors)
         for number, (seen_machine, trial) in enumerate((m, t) for m in machines(path) for t in trials()):
             health = HostFacts(
@@ -103,8 +103,8 @@ def of_hosts(path: str) -> Iterator[Finding]:
                 engine=engines[number % 4], code=CodeSeen("c" * 64, 3, (path,)),
             )  # fmt: skip
             problems = {check: (error,) for error in errors for check in [_check_of(error)]}
-            known = {name: place.address for name, place in placed.items()}
-            case = JudgeInput(lab, Host("a", "a"), health, place=placed["a"], problems=problems, is_up=True)
+            known = {name: place.address for name, place in host_plans.items()}
+            case = JudgeInput(lab, Host("a", "a"), health, place=host_plans["a"], problems=problems, is_up=True)
             yield from judge_host(replace(case, addresses=known, missing_image_bytes=1 << 60)).findings
 
 
@@ -116,7 +116,7 @@ def _check_of(error: HvdockerError) -> str:
 def of_all_hosts() -> Iterator[Finding]:
     lab = inventory("hosts: [a, b]")
     for package in ("tensorflow", "horovod", "nccl", "torch", "python"):
-        healths = {
+        facts_by_host = {
             name: HostFacts(
                 name,
                 seen=host_with_worker(lab, name, image=image, image_id=image.id),
@@ -125,7 +125,7 @@ def of_all_hosts() -> Iterator[Finding]:
             )
             for name, image, version in (("a", IMAGE, "1"), ("b", OTHER_IMAGE, "2"))
         }
-        yield from judge_between_hosts(lab, healths, "hvdocker up", "hvdocker train SCRIPT")
+        yield from judge_between_hosts(lab, facts_by_host, "hvdocker up", "hvdocker train SCRIPT")
 
 
 def of_pairs(interface: str) -> Iterator[Finding]:
@@ -196,7 +196,7 @@ def test_words_of_the_inventory_and_of_hosts_survive_in_commands() -> None:
 def test_an_image_is_one_word(image: str) -> None:
     lab = replace(inventory("hosts: [a, b]"), image=image)
     state = state_of(host_seen("a", image=None), host_seen("b", image=None))
-    fix = hosts_to_skip(lab, state, host_plans(lab, state), frozenset("ab"), "")["a"].fix
+    fix = hosts_to_skip(lab, state, plan_hosts(lab, state), frozenset("ab"), "")["a"].fix
     assert shlex.split(fix or "") == ["docker", "pull", image]
     foreign = ImageSeen("sha256:1", "amd64", 1, is_ours=False)
     health = HostFacts("a", seen=host_seen("a", image=foreign))

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from hvdocker.cluster.plan.addresses import host_plans
+from hvdocker.cluster.plan.addresses import plan_hosts
 from hvdocker.doctor.facts.facts import ClockSeen, CodeSeen, EngineState, HostFacts, InsideSeen, TrialResult
 from hvdocker.doctor.judges.between_hosts import judge_between_hosts
 from hvdocker.doctor.judges.cluster import why_replaced
@@ -32,7 +32,7 @@ HEALTHY = HostFacts(
 
 def judged(health: HostFacts, **changes: object) -> dict[str, Finding]:
     seen = health.seen
-    place = host_plans(LAB, state_of(seen))["a"] if seen else None
+    place = plan_hosts(LAB, state_of(seen))["a"] if seen else None
     host = Host("a", "a")
     case = replace(JudgeInput(LAB, host, health, FixCommands(" -i x.yaml"), place, is_up=True), **changes)  # type: ignore[arg-type]
     return {finding.check: finding for finding in judge_host(case).findings}
@@ -110,7 +110,7 @@ def test_workers_that_are_not_what_they_should_be() -> None:
 
 
 def test_a_container_of_somebody_else_that_has_the_name_of_the_worker() -> None:
-    engine = replace(HEALTHY.engine or EngineState(), stranger="hvdocker-lab-worker")
+    engine = replace(HEALTHY.engine or EngineState(), foreign_container="hvdocker-lab-worker")
     taken = judged(replace(HEALTHY, engine=engine, seen=host_seen("a")), is_up=False)
     assert bad(taken) == {"worker"} and taken["worker"].fix
     assert "docker rename hvdocker-lab-worker hvdocker-lab-worker-old" in taken["worker"].fix
@@ -124,20 +124,20 @@ def test_a_lock_that_nobody_can_take() -> None:
 
 def test_why_a_worker_would_be_replaced() -> None:
     state = state_of(host_with_worker(LAB, "a"), host_with_worker(LAB, "b", image_id=OTHER_IMAGE.id))
-    assert why_replaced(LAB, state, host_plans(LAB, state), MAKER) == {"b": "the image changed"}
+    assert why_replaced(LAB, state, plan_hosts(LAB, state), MAKER) == {"b": "the image changed"}
 
 
 def test_a_changed_client_key_is_a_reason_too() -> None:
     state = state_of(host_with_worker(LAB, "a"), host_with_worker(LAB, "b"))
-    placed = host_plans(LAB, state)
-    assert why_replaced(LAB, state, placed, MAKER, CLIENT_KEY) == {}
+    host_plans = plan_hosts(LAB, state)
+    assert why_replaced(LAB, state, host_plans, MAKER, CLIENT_KEY) == {}
     changed = dict.fromkeys("ab", "the client key changed")
-    assert why_replaced(LAB, state, placed, MAKER, "ssh-ed25519 OTHER") == changed
+    assert why_replaced(LAB, state, host_plans, MAKER, "ssh-ed25519 OTHER") == changed
     other = host_with_worker(LAB, "b")
     (worker,) = other.containers
     other = replace(other, containers=(replace(worker, labels={**worker.labels, "hvdocker.clientkey": "k"}),))
     cut = state_of(host_with_worker(LAB, "a"), other)
-    assert why_replaced(LAB, cut, placed, MAKER) == dict.fromkeys("ab", "a rotation of keys was cut off")
+    assert why_replaced(LAB, cut, host_plans, MAKER) == dict.fromkeys("ab", "a rotation of keys was cut off")
 
 
 def test_code_that_was_edited_there() -> None:
@@ -161,7 +161,7 @@ def test_leftovers() -> None:
             of("ended", "master", "exited"),
             of("theirs", "worker", "running", "other"),
         ),
-        parts=("hvdocker-part:1-x",),
+        incomplete_images=("hvdocker-part:1-x",),
     )
     dirty = replace(
         HEALTHY, seen=host_seen("a", cluster_dir="/h/.hvdocker/lab/a"), machine=machine("full"), engine=seen

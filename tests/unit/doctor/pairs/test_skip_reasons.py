@@ -2,7 +2,7 @@
 
 import pytest
 
-from hvdocker.cluster.plan.addresses import host_plans
+from hvdocker.cluster.plan.addresses import plan_hosts
 from hvdocker.doctor.pairs.pair_results import SkipReason
 from hvdocker.doctor.pairs.skip_reasons import (
     failure_reason,
@@ -19,11 +19,11 @@ BOTH = frozenset({"a", "b"})
 
 def test_hosts_that_were_not_reached_or_not_seen() -> None:
     state = state_of(host_seen("a"))
-    placed = host_plans(LAB, state)
-    assert hosts_to_skip(LAB, state, placed, frozenset({"a"}), "") == {
+    host_plans = plan_hosts(LAB, state)
+    assert hosts_to_skip(LAB, state, host_plans, frozenset({"a"}), "") == {
         "b": SkipReason("not reached", ("b was not reached",))
     }
-    assert hosts_to_skip(LAB, state, placed, BOTH, "")["b"].shown == "not seen"
+    assert hosts_to_skip(LAB, state, host_plans, BOTH, "")["b"].shown == "not seen"
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_hosts_that_were_not_reached_or_not_seen() -> None:
 def test_an_address_that_is_not_the_hosts_own(address: str, words: str) -> None:
     wanted = inventory(f"hosts: [{{host: a, address: {address}}}, b]")
     state = state_of(host_seen("a", addresses=("127.0.0.1", "10.0.0.11", "10.0.0.12")), host_seen("b"))
-    found = hosts_to_skip(wanted, state, host_plans(wanted, state), BOTH, "")["a"]
+    found = hosts_to_skip(wanted, state, plan_hosts(wanted, state), BOTH, "")["a"]
     assert found.shown == "address" and words in found.evidence[0]
     assert found.fix is not None and "`network:`" in found.fix
 
@@ -54,7 +54,7 @@ def test_an_address_that_is_not_the_hosts_own(address: str, words: str) -> None:
 def test_a_host_without_the_image(image: str, others: object, flag: str, fix: str) -> None:
     wanted = inventory(f"hosts: [a, b]\nimage: {image}")
     state = state_of(host_seen("a", image=None), host_seen("b", image=others))
-    found = hosts_to_skip(wanted, state, host_plans(wanted, state), BOTH, flag)["a"]
+    found = hosts_to_skip(wanted, state, plan_hosts(wanted, state), BOTH, flag)["a"]
     assert (found.shown, found.fix) == ("no image", fix)
     assert f"a has no image {image}" in found.evidence[0]
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from hvdocker import names
-from hvdocker.cluster.plan.addresses import host_plans
+from hvdocker.cluster.plan.addresses import plan_hosts
 from hvdocker.cluster.steps import StartContainer
 from hvdocker.jobs.secrets.plan import (
     steps_after_head_loss,
@@ -24,7 +24,7 @@ from hvdocker.training.steps import CreateMaster, WriteJobFile
 from tests.unit.builders import MAKER, host_seen, host_with_worker, inventory, master, state_of
 from tests.unit.script.script_run import ScriptOptions, ScriptRun
 from tests.unit.script.test_script import content
-from tests.unit.training.plan.test_train import JOB, LAB, PLACED
+from tests.unit.training.plan.test_train import HOST_PLANS, JOB, LAB
 
 SECRETS = (SecretSource("TOKEN"), SecretSource("CERT", "/home/me/it's.pem"))
 MASTER, WORKER = "hvdocker-lab-train-abcd", "hvdocker-lab-worker"
@@ -36,7 +36,7 @@ def ended(job: str, placement: str, exit_code: int | None, state: str = "exited"
 
 
 def test_they_go_where_the_ranks_run_once_there_is_a_master_and_before_it_starts() -> None:
-    plan = plan_train(LAB, PLACED, MAKER, replace(JOB, secrets=SECRETS), None)
+    plan = plan_train(LAB, HOST_PLANS, MAKER, replace(JOB, secrets=SECRETS), None)
     assert plan.stages[-2:] == (
         Stage("secrets", (
             PutSecrets("a", MASTER, 1000, 1001, "train-abcd", SECRETS, is_master=True),
@@ -52,22 +52,22 @@ def test_they_go_where_the_ranks_run_once_there_is_a_master_and_before_it_starts
 
 
 def test_a_job_without_secrets_has_no_trace_of_them() -> None:
-    assert steps_to_put_secrets(LAB, PLACED, JOB) == []
-    plan = plan_train(LAB, PLACED, MAKER, JOB, None)
+    assert steps_to_put_secrets(LAB, HOST_PLANS, JOB) == []
+    plan = plan_train(LAB, HOST_PLANS, MAKER, JOB, None)
     assert "secrets" not in [stage.name for stage in plan.stages]
     assert not [step for step in plan.steps if isinstance(step, WriteJobFile) and "secrets" in step.content]
 
 
 def test_tidying_comes_after_the_code_and_keeps_no_host_waiting() -> None:
     tidying = [RemoveSecrets("b", WORKER, ("old-cccc",))]
-    plan = plan_train(LAB, PLACED, MAKER, JOB, "/home/me/project", tidying=tidying)
+    plan = plan_train(LAB, HOST_PLANS, MAKER, JOB, "/home/me/project", tidying=tidying)
     assert [type(step) for step in plan.stages[0].steps] == [SyncCode, SyncCode]
     assert plan.stages[1] == Stage("secrets", tuple(tidying), follows_on=True)
 
 
 def test_what_has_to_go_when_its_master_was_killed() -> None:
-    assert steps_after_kill(LAB, PLACED, JOB) == []
-    assert steps_after_kill(LAB, PLACED, replace(JOB, secrets=SECRETS)) == [
+    assert steps_after_kill(LAB, HOST_PLANS, JOB) == []
+    assert steps_after_kill(LAB, HOST_PLANS, replace(JOB, secrets=SECRETS)) == [
         OverwriteSecrets("a", MASTER, "train-abcd", ("TOKEN", "CERT")),
         RemoveSecrets("b", WORKER, ("train-abcd",)),
     ]
@@ -96,7 +96,7 @@ def test_what_ended_jobs_may_have_left() -> None:
         master("plain-ffff", '{"a":1,"b":2}', "exited"),
     )
     state = state_of(host_seen("a", containers=jobs), host_seen("b"), host_seen("c"))
-    assert steps_for_ended_jobs(host_plans(LAB, state), state) == [
+    assert steps_for_ended_jobs(plan_hosts(LAB, state), state) == [
         OverwriteSecrets("a", "hvdocker-lab-killed-cccc", "killed-cccc", ("TOKEN", "CERT")),
         OverwriteSecrets("a", "hvdocker-lab-never-dddd", "never-dddd", ("TOKEN", "CERT")),
         RemoveSecrets("b", WORKER, ("orderly-aaaa", "killed-cccc")),
@@ -108,7 +108,7 @@ def test_a_head_that_is_back_does_not_take_the_secrets_of_the_job_that_goes_on_e
     old = replace(ended("again-hhhh", '{"a":1,"b":1}', 137), id="old")
     new = ended("again-hhhh", '{"b":1,"c":1}', None, "running")
     state = state_of(host_seen("a", containers=(old,)), host_seen("b", containers=(new,)), host_seen("c"))
-    assert steps_for_ended_jobs(host_plans(LAB, state), state) == [
+    assert steps_for_ended_jobs(plan_hosts(LAB, state), state) == [
         OverwriteSecrets("a", "hvdocker-lab-again-hhhh", "again-hhhh", ("TOKEN", "CERT"))
     ]
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from hvdocker.cluster.plan.addresses import host_plans
+from hvdocker.cluster.plan.addresses import plan_hosts
 from hvdocker.cluster.plan.up import plan_up
 from hvdocker.cluster.plan.workers import worker_spec_with_image
 from hvdocker.cluster.steps import CreateWorker, RefreshTrust, RemoveContainer
@@ -50,7 +50,7 @@ def layered(name: str, image: ImageSeen = LAYERED, base: ImageSeen | None = IMAG
     """A host whose worker runs the requirements."""
     plain = host_with_worker(LAB, name, image=base)
     worker = plain.containers[0]
-    spec = worker_spec_with_image(LAB, host_plans(LAB, state_of(plain))[name], MAKER, LAYER.image)
+    spec = worker_spec_with_image(LAB, plan_hosts(LAB, state_of(plain))[name], MAKER, LAYER.image)
     labels = {
         **worker.labels,
         **spec.all_labels(),
@@ -63,7 +63,7 @@ def layered(name: str, image: ImageSeen = LAYERED, base: ImageSeen | None = IMAG
 def planned(
     state: ClusterState, hosts: tuple[str, ...] = ("a", "b"), seen: Mapping[str, ImageSeen] | None = None
 ) -> Plan:
-    return plan_with_requirements(LAB, state, host_plans(LAB, state), hosts, LAYER, seen or {}, MAKER)
+    return plan_with_requirements(LAB, state, plan_hosts(LAB, state), hosts, LAYER, seen or {}, MAKER)
 
 
 def plain(*hosts: HostSeen, **changes: object) -> ClusterState:
@@ -162,7 +162,7 @@ def test_hosts_of_one_engine_get_no_copies() -> None:
         controller_image=IMAGE,
         controller_engine=ENGINE,
     )
-    plan = plan_with_requirements(local, state, host_plans(local, state), ("w1", "w2"), LAYER, {}, MAKER)
+    plan = plan_with_requirements(local, state, plan_hosts(local, state), ("w1", "w2"), LAYER, {}, MAKER)
     assert [type(step) for step in plan.stages[0].steps] == [BuildLayer]
     assert not [step for step in plan.steps if isinstance(step, ShipImage)]
     assert len(made(plan)) == 2
@@ -180,7 +180,7 @@ def test_workers_of_a_running_job_are_not_replaced() -> None:
 
 
 def without(state: ClusterState, contents: Mapping[str, str]) -> Plan:
-    return plan_without_requirements(LAB, state, host_plans(LAB, state), tuple(contents), contents, MAKER)
+    return plan_without_requirements(LAB, state, plan_hosts(LAB, state), tuple(contents), contents, MAKER)
 
 
 def test_workers_of_one_image_stay_whatever_is_on_it() -> None:
@@ -226,7 +226,7 @@ def test_the_master_is_made_of_what_its_worker_is() -> None:
 
 def up(*hosts: HostSeen) -> Plan:
     state = state_of(*hosts)
-    return plan_up(LAB, state, host_plans(LAB, state), MAKER)
+    return plan_up(LAB, state, plan_hosts(LAB, state), MAKER)
 
 
 def test_up_leaves_workers_with_requirements_on_the_clusters_image() -> None:
@@ -244,7 +244,7 @@ def test_up_makes_a_worker_of_the_clusters_image_where_settings_changed() -> Non
     hosts = [layered(name) for name in "abc"]
     changed = replace(LAB, shm_bytes=GIB)
     state = state_of(*hosts)
-    plan = plan_up(changed, state, host_plans(changed, state), MAKER)
+    plan = plan_up(changed, state, plan_hosts(changed, state), MAKER)
     assert {step.why for step in plan.steps if isinstance(step, RemoveContainer)} == {"its settings changed"}
     assert made(plan) == [(name, "doc-hvd:cpu") for name in "abc"]
 

@@ -22,7 +22,7 @@ import pytest
 from hvdocker.errors import HostUnreachable, HvdockerError
 from hvdocker.inventory.inventory import Host, SshSettings
 from hvdocker.shell.command import command, shell
-from hvdocker.transport.link import LargeInput, read_file
+from hvdocker.transport.link import LargeInput, input_from_file
 from hvdocker.transport.ssh.link import EngineAccess, SshLink, open_ssh
 from hvdocker.transport.ssh.openssh import choice, login
 from tests.unit.transport.ssh.ssh_server import DEADLINE_S, SshServer
@@ -94,7 +94,7 @@ def test_a_large_input_arrives_whole_through_a_second_login(trial: Trial) -> Non
 
 def test_a_file_is_read_by_ssh_and_its_progress_shown(trial: Trial) -> None:
     sent: list[int] = []
-    content = read_file(trial.file(), sent.append, len(CONTENT))
+    content = input_from_file(trial.file(), sent.append, len(CONTENT))
     result = trial.link.run(shell("sha256sum"), content)
     assert (result.code, result.text.split()[0]) == (0, HASH)
     assert trial.logins == 2
@@ -151,7 +151,7 @@ def test_what_ssh_cannot_send_goes_through_the_open_connection(
 
 def test_without_ssh_everything_goes_through_the_open_connection(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda name: None)
-    content = read_file(trial.file(), lambda done: None, len(CONTENT))
+    content = input_from_file(trial.file(), lambda done: None, len(CONTENT))
     assert trial.link.run(shell("sha256sum"), content).text.split()[0] == HASH
     assert trial.logins == 1
 
@@ -187,7 +187,7 @@ def test_an_error_of_the_sender_ends_ssh_and_is_raised(trial: Trial, is_file: bo
         yield CONTENT[:1000]
         stop(0)
 
-    content = read_file(trial.file(), stop, len(CONTENT)) if is_file else LargeInput(stopping(), len(CONTENT))
+    content = input_from_file(trial.file(), stop, len(CONTENT)) if is_file else LargeInput(stopping(), len(CONTENT))
     with pytest.raises(HvdockerError, match="interrupted"):
         trial.link.run(shell(f"sleep {DEADLINE_S}"), content)
     assert trial.logins == 2
