@@ -230,7 +230,7 @@ def test_ctrl_c_ends_ssh(lab: Lab, home: Path, links: Callable[..., SshLink], da
     before = processes_of_ssh()
     with pytest.raises(HvdockerError, match="interrupted"):
         links(host, lab.state.key).run(shell("sleep 60"), input_from_file(data, interrupt, SIZE))
-    assert not subprocess.run(["pgrep", "-P", str(os.getpid()), "-x", "ssh"], capture_output=True).stdout
+    assert not processes_of_ssh() - before
     until(lambda: host.attempt("pgrep -u trainer -x cat")[0] != 0 or None, "the command ends on the host", 10)
 
 

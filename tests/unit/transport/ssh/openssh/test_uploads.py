@@ -198,11 +198,11 @@ import os, sys
 from pathlib import Path
 from hvdocker.inventory.inventory import Host, SshSettings
 from hvdocker.shell.command import shell
-from hvdocker.transport.link import read_file
+from hvdocker.transport.link import input_from_file
 from hvdocker.transport.ssh.link import open_ssh
 link = open_ssh(Host("a", "127.0.0.1", ssh=SshSettings("kim", int(sys.argv[1]))))
 sent = lambda done: done and os.write(1, b"sending\\n")
-link.run(shell("cat > /dev/null"), read_file(Path(sys.argv[2]), sent, 1 << 40))
+link.run(shell("cat > /dev/null"), input_from_file(Path(sys.argv[2]), sent, 1 << 40))
 """
 
 
@@ -260,7 +260,7 @@ def test_ctrl_c_is_heard_while_the_host_is_silent(trial: Trial) -> None:
 
     def upload() -> None:
         try:
-            link.run(shell("cat > /dev/null"), read_file(endless_file(trial), silence, 1 << 40))
+            link.run(shell("cat > /dev/null"), input_from_file(endless_file(trial), silence, 1 << 40))
         except HvdockerError as error:
             errors.append(error)
 
@@ -297,7 +297,7 @@ def pass_on(listener: socket.socket, port: int, talks: threading.Event) -> None:
 def test_a_host_that_allows_one_session_gets_it_through_the_open_connection(trial: Trial) -> None:
     """MaxSessions 1: the session of the login is the only one there."""
     trial.server.allows = lambda connection, session: connection == 1 or session == 1
-    for content in (large(), read_file(trial.file(), lambda done: None, len(CONTENT))):
+    for content in (large(), input_from_file(trial.file(), lambda done: None, len(CONTENT))):
         assert trial.link.run(shell("sha256sum"), content).text.split()[0] == HASH
     assert trial.logins == 2, "it was tried again"
 
