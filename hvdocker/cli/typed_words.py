@@ -1,7 +1,7 @@
 """Divides the words of a command line into flags with their values, arguments, and flags that the verb does not have.
 
 The parser of typer says nothing about the order of words, and takes apart flags that were typed together. Errors need
-both, to suggest the line as it was meant."""
+both, to suggest the line as it was meant. Pure."""
 
 from __future__ import annotations
 

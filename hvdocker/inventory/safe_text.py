@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import cache
 from typing import Any
 
-import yaml
-
 _PLAIN = re.compile(r"[A-Za-z0-9_/.~][A-Za-z0-9_/.~@+-]*(?::[A-Za-z0-9_/.~@+-]+)*")
-_RESOLVER: Any = yaml.resolver.Resolver()  # Any: it carries no types
 _TEXT_TAG = "tag:yaml.org,2002:str"
 _INVISIBLE_CATEGORIES = ("Cc", "Cf", "Cs", "Zl", "Zp")
 _SHORT_ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
@@ -47,7 +45,22 @@ def _is_text(text: str) -> bool:
     YAML 1.2. Digits with two or more dots, such as an IPv4 address, are accepted."""
     if re.match(r"[-+]?\.?[0-9]", text) and not re.fullmatch(r"[0-9]+(\.[0-9]+){2,}", text):
         return False
-    return bool(_RESOLVER.resolve(yaml.ScalarNode, text, (True, False)) == _TEXT_TAG)
+    return _plain_scalar_tag(text) == _TEXT_TAG
+
+
+def _plain_scalar_tag(text: str) -> str:
+    """Return the tag that YAML 1.1 gives to the unquoted text, such as the tag of a string or of a number."""
+    # Help pages import this file, and must not wait for yaml.
+    import yaml
+
+    return str(_resolver().resolve(yaml.ScalarNode, text, (True, False)))
+
+
+@cache
+def _resolver() -> Any:  # yaml has no types for it
+    import yaml
+
+    return yaml.resolver.Resolver()
 
 
 def _escaped(letter: str) -> str:

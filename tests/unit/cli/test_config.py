@@ -113,7 +113,7 @@ def test_the_schema_is_installed_with_the_package() -> None:
 def test_an_inventory_in_a_pipe(cli: Cli) -> None:
     text = "ssh: {key: keys/lab}\nhosts: [gpu-a]\n"
     told = cli.run("config", "/dev/stdin", input=text, check=0).out
-    assert "# /dev/stdin: named on the command line\n" in told and f"key: {cli.cwd}/keys/lab" in told
+    assert "# the inventory from a pipe: named on the command line\n" in told and f"key: {cli.cwd}/keys/lab" in told
     assert "cluster: work  # default\n" in told
 
 

@@ -113,8 +113,8 @@ def test_every_problem_of_an_inventory_on_the_terminal(run, tmp_path: Path) -> N
     assert ended.code == 2
     assert ended.err == (
         "error: lab.yaml has 2 problems\n"
-        "    imge (line 3): unknown key; did you mean `image`?\n"
         '    port (line 1): should be an integer, got "abc"\n'
+        "    imge (line 3): unknown key; did you mean `image`?\n"
     )
 
 
