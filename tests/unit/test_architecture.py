@@ -108,7 +108,7 @@ PURE = {
     "training": "steps", "training/inputs": "job_environment resilience_flags", "training/plan": "*",
     "script": "images join writer",
     "console": "messages sanitize",
-    "cli": "synonyms", "cli/flags": "panels", "cli/pages": "root_page",
+    "cli": "synonyms typed_words", "cli/flags": "panels", "cli/pages": "root_page",
 }  # fmt: skip
 IMPURE = {
     "os", "time", "random", "secrets", "datetime", "getpass", "threading", "tempfile", "shutil", "uuid",

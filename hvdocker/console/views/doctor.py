@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from hvdocker.console.narrow_table import narrow_table
+from hvdocker.console.narrow_table import Row, narrow_table
 from hvdocker.console.views.doctor_findings import MARK_WORDS, mark_text, show_problems
 from hvdocker.console.views.doctor_matrix import MOST_HOSTS, show_matrix
 from hvdocker.doctor.report import DoctorReport, Finding, HostReport, Mark, worst_mark
@@ -53,7 +53,7 @@ def show_report(console: Console, report: DoctorReport, is_verbose: bool = False
 
 def _show_hosts(console: Console, hosts: Sequence[HostReport]) -> None:
     """Print a row per host. On a narrow terminal, columns without a problem are only named below."""
-    rows = [
+    rows: list[Row] = [
         {"host": Text(host.host, style="bold"), **{name: _cell(host.findings, name) for name in GROUPS}}
         for host in hosts
     ]
@@ -76,7 +76,7 @@ def _every_finding(report: DoctorReport, width: int) -> Table:
     everything = [(one.host, one.findings) for one in report.hosts]
     if len(report.hosts) <= MOST_HOSTS:
         everything += [(f"{one.start} → {one.end}", one.findings) for one in report.pairs]
-    rows = [
+    rows: list[Row] = [
         {
             "host": Text(who if position == 0 else "", style="bold"),
             "check": finding.check,
