@@ -32,7 +32,6 @@ from hvdocker.cli.flags.verb import (
     refuse_rest,
 )
 from hvdocker.cli.verb_setup import env_and_progress, hooks_for_verb, plan_printer
-from hvdocker.inventory.fields import MOST_LOCAL
 
 if TYPE_CHECKING:
     from hvdocker.env import Env
@@ -70,8 +69,6 @@ def up(
             "--local",
             metavar="N",
             help="That many workers on this machine's own engine.",
-            min=1,
-            max=MOST_LOCAL,
             show_default=False,
             rich_help_panel=WHERE,
         ),
@@ -180,6 +177,7 @@ def _locate_or_generate(
     is the value of `--image`, or empty. It becomes part of a generated inventory; with a file it applies instead of the
     image of the file. `cluster` is the value of `--cluster`."""
     from hvdocker.errors import UsageProblem
+    from hvdocker.inventory.fields import MOST_LOCAL
     from hvdocker.inventory.locate import locate, with_image
     from hvdocker.inventory.state_folder import generate
 
@@ -187,6 +185,8 @@ def _locate_or_generate(
     if sum(given) > 1:
         raise UsageProblem("an inventory, --hosts and --local exclude each other")
     if local is not None:
+        if not 1 <= local <= MOST_LOCAL:
+            raise UsageProblem(f"--local should be between 1 and {MOST_LOCAL}, got {local}")
         return generate(env, local=local, image=image or None, cluster=cluster)
     if hosts is not None:
         named = [host.strip() for host in hosts.split(",") if host.strip()]

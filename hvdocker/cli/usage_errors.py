@@ -52,9 +52,7 @@ def _wanted(param: Any) -> str:
     Problems of an inventory use the same words."""
     name = param.type.name
     noun = "an integer" if name.startswith("int") else "a number" if name.startswith("float") else "another value"
-    low, high = getattr(param.type, "min", None), getattr(param.type, "max", None)
-    if low is not None and high is not None:
-        return f"{noun} between {low:g} and {high:g}"
+    low = getattr(param.type, "min", None)
     return f"{noun} of at least {low:g}" if low is not None else noun
 
 

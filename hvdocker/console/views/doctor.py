@@ -55,7 +55,7 @@ def show_report(console: Console, report: DoctorReport, is_verbose: bool = False
 
 def _show_hosts(console: Console, hosts: Sequence[HostReport]) -> None:
     """Print a row per host. On a narrow terminal, columns without a problem are only named below."""
-    rows = [
+    rows: list[Row] = [
         {"host": Text(host.host, style="bold"), **{name: _cell(host.findings, name) for name in GROUPS}}
         for host in hosts
     ]

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from hvdocker.console.narrow_table import narrow_table
+from hvdocker.console.narrow_table import Row, narrow_table
 from hvdocker.console.views.doctor_findings import MARK_STYLES, MARK_WORDS
 from hvdocker.doctor.report import Mark, PairReport, worst_mark
 from hvdocker.units import pluralize
@@ -43,7 +43,7 @@ def show_matrix(console: Console, pairs: Sequence[PairReport]) -> None:
 
 def _table(starts: Sequence[str], ends: Sequence[str], pairs: Sequence[PairReport], width: int) -> Table:
     cells = {(pair.start, pair.end): pair for pair in pairs}
-    rows = [
+    rows: list[Row] = [
         {_CORNER: Text(start, style="bold"), **{end: _cell(cells.get((start, end))) for end in ends}}
         for start in starts
     ]

@@ -137,7 +137,7 @@ MISTAKES: dict[str, tuple[int, str]] = {
     "init --hosts ,": (2, "--hosts names no host\n"),
     "up --hosts ,,,": (2, "--hosts names no host\n"),
     "up --hosts a,b,a": (2, "--hosts names 'a' more than once\n  → name each host once\n"),
-    "up --local 0": (2, "--local should be an integer between 1 and 64, got 0\n"),
+    "up --local 0": (2, "--local should be between 1 and 64, got 0\n"),
     "up --hosts a:2222": (2, "--hosts has 1 problem\n    a host should be a host name or an address; with a port only"),
     "up --hosts $(x)": (2, "--hosts has 1 problem\n    a host should be"),
     # what is in it
