@@ -12,7 +12,7 @@ from functools import partial
 from itertools import count
 from pathlib import Path
 
-from bench.benchmark import LOOKS, Bar, Benchmark, Candidate, Row, timed_call
+from bench.benchmark import Bar, Benchmark, Candidate, Row, timed_call
 from bench.testbed import TORCH_IMAGE, TRAINING_IMAGE, BenchError, Testbed, run
 from hvdocker import names
 from hvdocker.shell.command import command
@@ -22,10 +22,9 @@ from tests.cluster.lab.wait import in_parallel
 SCRIPTS = Path(__file__).parents[1] / "scripts"
 CLUSTER = "bench-train"
 MASTER_PORT = 29400
-# A launch takes seconds and varies much, so it has more rounds.
-LAUNCH_LOOKS = (12, 24, 40)
-# A decision about steady speed has at least ten rounds.
-STEADY_LOOKS = LOOKS[1:]
+# A launch takes seconds and varies much. Steady speed varies from job to job more than from block to block. So both have
+# more rounds than others.
+TRAIN_LOOKS = (12, 24, 40)
 
 
 @dataclass(frozen=True)
@@ -180,7 +179,7 @@ BENCHMARKS = (
             ),
         ),
         is_quick=True,
-        looks=LAUNCH_LOOKS,
+        looks=TRAIN_LOOKS,
     ),
     Benchmark(
         "steady",
@@ -196,7 +195,7 @@ BENCHMARKS = (
             ),
         ),
         is_slow=True,
-        looks=STEADY_LOOKS,
+        looks=TRAIN_LOOKS,
     ),
     Benchmark(
         "torch-launch",
@@ -210,7 +209,7 @@ BENCHMARKS = (
                 Bar(0.7),
             ),
         ),
-        looks=LAUNCH_LOOKS,
+        looks=TRAIN_LOOKS,
     ),
     Benchmark(
         "torch-steady",
@@ -226,6 +225,6 @@ BENCHMARKS = (
             ),
         ),
         is_slow=True,
-        looks=STEADY_LOOKS,
+        looks=TRAIN_LOOKS,
     ),
 )

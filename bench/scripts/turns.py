@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-WARM, BLOCKS, STEPS = 3, 20, 40
+WARM, BLOCKS, STEPS = 3, 8, 40
 DEADLINE_S = 120.0
 
 
