@@ -22,8 +22,8 @@ from tests.cluster.lab.wait import in_parallel
 SCRIPTS = Path(__file__).parents[1] / "scripts"
 CLUSTER = "bench-train"
 MASTER_PORT = 29400
-# A launch takes seconds and varies much. Steady speed varies from job to job more than from block to block. So both have
-# more rounds than others.
+# A launch takes seconds and varies much. Steady speed varies from job to job more than from block to block. So both
+# have more rounds than others.
 TRAIN_LOOKS = (12, 24, 40)
 
 

@@ -125,9 +125,11 @@ class Progress:
         self.print_line(_line(event))
 
     def _print_if_late(self, event: Event) -> None:
-        """Print which hosts are being connected to, if that takes longer than _LONG_S and stderr is no terminal. Most
-        often it takes less, and a line at the beginning of each verb would say nothing. On a terminal the live table
-        was there, or is a question now."""
+        """If connecting takes longer than _LONG_S, print the latest event about it, such as `waiting for gpu-b`. Most
+        often it takes less, and a line at the beginning of each verb would say nothing.
+
+        Print nothing on a terminal. There the live table has shown these events until it was stopped for a question or
+        for the output of a job."""
         if self._console.is_terminal:
             return
         self._connecting = None if event.is_end else event

@@ -31,10 +31,11 @@ class ConfigView:
     effective_ssh: tuple[EffectiveSsh, ...] = ()
 
     def settings(self, host: Host, index: int) -> dict[str, Setting]:
-        """Return the SSH settings of a host by key: user, port, key, jump, handshake_timeout.
+        """Return the SSH settings of a host by name: user, port, key, jump, handshake_timeout. Each has its value and
+        its origin: text that says where the value was set, such as `ssh/user (line 4)`.
 
-        The settings are combined with ~/.ssh/config if it was read. Otherwise they are those of the inventory, with
-        empty origins. `index` is the host's position in the inventory."""
+        If ~/.ssh/config was read, the settings are those of the inventory combined with it. Otherwise they are those of
+        the inventory alone, and their origins are empty. `index` is the host's position in the inventory."""
         if self.effective_ssh:
             reach = self.effective_ssh[index]
             return {each.name: getattr(reach, each.name) for each in SSH_FIELDS}

@@ -1,4 +1,4 @@
-"""What `train` shows while it runs, and what it returns."""
+"""The callbacks with which `train` informs its caller while it runs, and the report that it returns."""
 
 from __future__ import annotations
 

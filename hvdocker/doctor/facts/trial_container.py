@@ -64,6 +64,6 @@ def _outcome(spec: ContainerSpec, said: str) -> TrialResult:
 def any_own_image(engine: APIClient) -> str | None:
     """Return the id of any tagged hvdocker image on this engine, or None if there is none.
 
-    The trial container runs it on hosts that lack the cluster's image."""
+    The trial container runs it on hosts with GPUs that lack an image for the ranks."""
     found = engine.images(filters={"label": [names.LABEL_IMAGE]})
     return next((str(image["Id"]) for image in found if image.get("RepoTags")), None)

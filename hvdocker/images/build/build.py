@@ -55,7 +55,7 @@ class BuildOptions:
 
     @property
     def wheels(self) -> tuple[Path, ...]:
-        """The wheels in the folder `wheelhouse`. Raise UsageProblem if that is not a folder."""
+        """The wheels in the folder `wheelhouse`, none if it is None. Raise UsageProblem if it is not a folder."""
         if self.wheelhouse is None:
             return ()
         if not self.wheelhouse.is_dir():

@@ -74,9 +74,12 @@ def known_hosts_text(hops: Sequence[OpensshHop]) -> str:
 
 
 def login_arguments(program: str, hops: Sequence[OpensshHop], files: LoginFiles) -> list[str]:
-    """Return the command line of a process that logs in to the last of the `hops`, through those before it, and there
-    copies its standard input to its standard output. It stays until its input ends: so it ends with hvdocker, even if
-    that is killed. Then it removes the folder of the `files`. `program` is the path of ssh."""
+    """Return the command line of a process on the controller that stays logged in to the last of the `hops`, through
+    those before it. Other `ssh` processes run their commands over this login, through the socket `files.control`. On the
+    host only `cat` runs: it sends back what the process reads, which shows that the login works.
+
+    The process ends when its standard input ends, so it ends with hvdocker, even if that is killed. Before it ends, it
+    removes the folder of the `files` from the controller. `program` is the path of ssh."""
     proxy = hops[0].proxy_command
     for hop, target in pairwise(hops):
         forward = ("-W", f"[{target.address}]:{target.port}")

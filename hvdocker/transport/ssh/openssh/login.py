@@ -35,7 +35,7 @@ class OpensshLogin:
     """A login to the host of the open `connections` (those to its jump hosts, then its own), with `program`, the path
     of ssh. Raise OpensshRefused if ssh does not log in within LOGIN_LIMIT_S, or if the host then runs no command.
 
-    Raise OpensshRefused if ssh does not log in within LOGIN_LIMIT_S. The login has a temporary folder for its files,
+    The login has a temporary folder for its files,
     which only the user can enter. `close` ends the process and removes the folder."""
 
     def __init__(self, connections: Sequence[Any], program: str) -> None:

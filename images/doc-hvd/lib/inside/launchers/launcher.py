@@ -137,9 +137,11 @@ class Launcher:
         return StallReader()
 
     def is_waiting(self, function: str, file: str) -> bool:
-        """Return whether a stack frame shows that a rank waits in a collective operation of this framework. The frame
-        is given by its function and file. The caller already knows the usual names of such operations, such as
-        allreduce."""
+        """Return whether a stack frame is inside a collective operation of the launcher's framework (`framework`, such
+        as PyTorch). A rank in such a call waits for other ranks. The frame is given by its function and file.
+
+        The caller itself recognizes the usual names of such operations, such as allreduce. This base class recognizes
+        no others."""
         return False
 
     def identity(self, env: Mapping[str, str]) -> RankIdentity:
