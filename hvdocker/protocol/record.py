@@ -194,16 +194,16 @@ class JobRecord:
     """The record.json of a supervisor, written at the start of the job and at every change.
 
     `state` is `running`, `succeeded`, `failed` or `stopped`; if a supervisor is killed, it stays `running`. `code`
-    is the exit code of the master (the job's container on its head, in which the supervisor runs), and None while the
-    job runs. `started` and `finished` are seconds since the epoch;
-    `finished` is 0 while the job runs. `ranks` has an entry for each rank that has started, and
-    `attempts` one for each run of the launcher. `restarts` counts the restarts of the launcher in this master, not those
-    before it was created. `first_failure`, `lost_hosts` and `hang` are those of the last attempt. `dropped_by_rule` has the output lines that
-    matched a log rule which then dropped the host of the line. `dropped_hosts` are hosts whose ranks kept failing.
-    `stopped_by_rule` is the output line that matched a log rule which forbids further restarts. `versions` maps
-    installed packages, and `python`, to their versions. `output_lines` counts the lines that the launcher wrote in
-    attempts that are over; 0 if an older image did not count them. `launcher` is the name of the launcher, and
-    `launcher_reason` says what chose it."""
+    is the exit code of the master (the job's container on its head, in which the supervisor runs), and None while
+    the job runs. `started` and `finished` are seconds since the epoch; `finished` is 0 while the job runs. `ranks`
+    has an entry for each rank that has started, and `attempts` one for each run of the launcher. `restarts` counts
+    the restarts of the launcher in this master, not those before it was created. `first_failure`, `lost_hosts` and
+    `hang` are those of the last attempt. `dropped_by_rule` has the output lines that matched a log rule which then
+    dropped the host of the line. `dropped_hosts` are hosts whose ranks kept failing. `stopped_by_rule` is the
+    output line that matched a log rule which forbids further restarts. `versions` maps installed packages, and
+    `python`, to their versions. `output_lines` counts the lines that the launcher wrote in attempts that are over;
+    0 if an older image did not count them. `launcher` is the name of the launcher, and `launcher_reason` says what
+    chose it."""
 
     job: str
     state: str

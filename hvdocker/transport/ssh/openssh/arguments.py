@@ -75,8 +75,8 @@ def known_hosts_text(hops: Sequence[OpensshHop]) -> str:
 
 def login_arguments(program: str, hops: Sequence[OpensshHop], files: LoginFiles) -> list[str]:
     """Return the command line of a process on the controller that stays logged in to the last of the `hops`, through
-    those before it. Other `ssh` processes run their commands over this login, through the socket `files.control`. On the
-    host only `cat` runs: it sends back what the process reads, which shows that the login works.
+    those before it. Other `ssh` processes run their commands over this login, through the socket `files.control`.
+    On the host only `cat` runs: it sends back what the process reads, which shows that the login works.
 
     The process ends when its standard input ends, so it ends with hvdocker, even if that is killed. Before it ends, it
     removes the folder of the `files` from the controller. `program` is the path of ssh."""
