@@ -86,8 +86,8 @@ class ContainerSeen:
 
     @property
     def launcher(self) -> str:
-        """The name of the launcher. For a master (the container of a job on its head) it is the launcher of the job. For
-        a worker it is the default launcher of the image.
+        """The name of the launcher. For a master (the container of a job on its head), that of the job. For a worker,
+        the default launcher of the image.
 
         Empty if the container was made by a version that had only one launcher."""
         return self.labels.get(names.LABEL_LAUNCHER, "")
