@@ -144,7 +144,8 @@ tell free
 
 _RELEASE = r"""
 enter || tell free
-none() { look; [ -n "$found" ] && tell held; tell free; }
+# Two releases of one lock, of a host with two names, can meet: the later one must not leave the folder behind.
+none() { look; [ -n "$found" ] && tell held; cd -- "$parent" && rmdir -- "$dir" 2>/dev/null; tell free; }
 holds || none
 (set -C; : > "next.$token") 2>/dev/null || none
 follow

@@ -300,6 +300,16 @@ def test_a_holder_that_comes_back_too_late_removes_nothing_of_its_successor(lock
     assert lock.beat(BOB).is_taken and lock.names() == ["who.json"]
 
 
+def test_of_two_releases_at_once_none_leaves_the_folder(lock: Lock) -> None:
+    """A host with two names in an inventory: the other release has removed the files, but not yet the folder."""
+    lock.take(ADA)
+    shell, option, script, *words = release_lock(ADA.token, str(lock.folder)).argv
+    looked = "\nholds || none\n"
+    assert script.count(looked) == 1
+    answer = lock.run(Command((shell, option, script.replace(looked, f"{looked}rm -f who.json\n"), *words)))
+    assert answer.state == "free" and not lock.folder.exists()
+
+
 def test_the_beginning_of_the_chain_goes_first(lock: Lock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ada took over a stale lock and died before she replaced who.json. If next.bbbb went before who.json, the lock
     would be stale again for a moment: another client could take it, and the release would remove that client's file."""
