@@ -1,7 +1,8 @@
 """The settings of Sphinx for `make docs`.
 
 Pages that lie elsewhere in the repository are copied to docs/repository, and the text at the top of each package to
-docs/packages; git ignores both. Links to the originals lead to the copies."""
+docs/packages; git ignores both. Links to the originals lead to the copies. The menu of the site, menu.txt, is added to
+index.md only while the site is built: a Git host would show it as text."""
 
 import ast
 import os
@@ -16,6 +17,13 @@ DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parent
 COPIED = [ROOT / name for name in ("README.md", "README.ko.md", "CONTRIBUTING.md", "CHANGELOG.md")]
 COPIED += sorted((ROOT / "examples").glob("*/README.md"))
+# What is added to pages: directives that put other pages into the menu, in Sphinx's own form.
+TREE = "```{toctree}\n:hidden:\n:glob:\n\n%s\n```\n"
+MENUS = {
+    "index": (DOCS / "menu.txt").read_text(encoding="utf-8"),
+    "decisions/index": TREE % "0*",
+    "project/internals": TREE % "../packages/*",
+}
 LINK = re.compile(r"\]\((?P<path>[^()#:\s]+)(?P<anchor>#[^()\s]*)?\)")
 
 project = "hvdocker"
@@ -72,13 +80,15 @@ def write_package_pages() -> None:
         (folder / f"{path.parent.name}.md").write_text(f"# {path.parent.name}\n\n{text}\n", encoding="utf-8")
 
 
-def rewrite_links(app: Sphinx, name: str, content: list[str]) -> None:
+def complete_page(app: Sphinx, name: str, content: list[str]) -> None:
     if not name.startswith(("repository/", "packages/")):
         page = DOCS / f"{name}.md"
         content[0] = with_links(content[0], page, page)
+    if name in MENUS:
+        content[0] = f"{content[0]}\n{MENUS[name]}"
 
 
 def setup(app: Sphinx) -> None:
     write_copies()
     write_package_pages()
-    app.connect("source-read", rewrite_links)
+    app.connect("source-read", complete_page)

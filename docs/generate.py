@@ -4,6 +4,7 @@ docs/reference/commands.md comes from the flags and help texts of the command li
 the table of fields. A test compares both with the code."""
 
 import re
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -41,8 +42,10 @@ def command_sections(command: Any, words: str) -> Iterator[str]:
     yield f"## {words}"
     yield prose(command.help)
     shown = [one for one in command.params if not getattr(one, "hidden", False)]
-    if arguments := [one for one in shown if one.param_type_name == "argument"]:
-        yield table(("argument", ""), ((argument_name(one), one_line(one.help or "")) for one in arguments))
+    arguments = [one for one in shown if one.param_type_name == "argument"]
+    rows = [(argument_name(one), one_line(one.help or "")) for one in arguments]
+    if rows := [*inventory_rows(command, bool(arguments)), *rows]:
+        yield table(("argument", ""), rows)
     flags = [one for one in shown if one.param_type_name != "argument"]
     for title in dict.fromkeys(["", *map(heading_of, flags)]):
         if title:
@@ -56,6 +59,15 @@ def command_sections(command: Any, words: str) -> Iterator[str]:
 def child_of(group: Any, name: str) -> Any:
     """Return a command of a group, loaded as a command line that names it loads it."""
     return group.resolve_command(group.make_context("hvdocker", ["x"], resilient_parsing=True), [name])[1]
+
+
+def inventory_rows(command: Any, has_arguments: bool) -> Iterator[tuple[str, str]]:
+    """Yield the row of the inventory as first argument, if the command takes one. `has_arguments` says that it has
+    others too."""
+    if getattr(command, "takes_inventory", False):
+        has_others = has_arguments or command.context_settings.get("allow_extra_args")
+        only = " As argument its name has to end with `.yaml` or `.yml`." if has_others else ""
+        yield "`FILE`", f"The inventory, the same as `-i FILE`.{only}"
 
 
 def heading_of(flag: Any) -> str:
@@ -82,7 +94,7 @@ def flag_text(flag: Any) -> str:
 
 
 def prose(text: str) -> str:
-    """Return a help text as Markdown. Its emphasis is always a command; a paragraph of commands becomes a block."""
+    """Return a help text as Markdown. Its emphasis is always a command; an indented paragraph becomes a block."""
     return "\n\n".join(map(paragraph, (text or "").split("\n\n")))
 
 
@@ -90,6 +102,8 @@ def paragraph(text: str) -> str:
     lines = [line.strip() for line in text.strip().splitlines()]
     if lines and all(line.startswith("hvdocker ") for line in lines):
         return "\n".join(["```console", *(f"$ {line}" for line in lines), "```"])
+    if text.strip() and all(line.startswith("  ") for line in text.strip("\n").splitlines()):
+        return "\n".join(["```sh", *textwrap.dedent(text.strip("\n")).splitlines(), "```"])
     return re.sub(MARKUP, lambda found: f"`{found[1]}`", one_line(text))
 
 

@@ -36,7 +36,7 @@ def doctor(
       hvdocker doctor inventory.yaml
 
     Looks at every host at once, and leaves nothing behind. Exit 3 when
-    something is red, 4 when a host cannot be reached; yellow only hurts.
+    something is BAD, 4 when a host cannot be reached; warn stops no training.
     """
     refuse_rest(ctx)
     from hvdocker.doctor.doctor import DoctorOptions

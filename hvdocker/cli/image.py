@@ -106,7 +106,7 @@ def build(
 
     The Debian base is pulled where a registry answers, else made from the
     distribution's packages. The target gpu needs no GPU and no registry, but
-    18 GB of disk and about ten minutes. torch-cpu takes a CPU build of PyTorch
+    18 GB of disk and 10 to 20 minutes. torch-cpu takes a CPU build of PyTorch
     from --wheelhouse, from what pip here is configured to use, or from
     --torch-index, else the ordinary wheel. --from adds sshd, Python and our
     programs to an image of a Debian- or RHEL-like system.

@@ -49,7 +49,7 @@ def replay(
 
     Where its files have changed since, the code comes from git: the commit
     that was checked out, and the changes to it that were kept with the job.
-    Another build of the image is used, and told.
+    Another build of the image is used, and it says so.
     """
     refuse_rest(ctx)
     from hvdocker.inventory.locate import locate

@@ -108,7 +108,7 @@ def run(
       hvdocker run inventory.yaml train.py -np 6 -- --epochs 3
       hvdocker run -m package.module -np 6
 
-    Whatever happens, all is given back, or the command that does so is told.
+    Whatever happens, all is given back, or it prints the command that does so.
     Ctrl-C (and SIGTERM) stops the job and brings its outputs home, Ctrl-C
     twice stops it at once. A lost link or a closed terminal leaves it
     running: `hvdocker gc` gives back what is left when it has ended.
