@@ -56,8 +56,8 @@ def _unknown_format(path: Path, text: str) -> UsageProblem:
 
 
 def _ssh_config_hosts(path: Path, text: str) -> SourceFile:
-    """Return the hosts of a configuration of OpenSSH, which has this text: a pipe cannot be read again. Of ~/.ssh/config only the names are taken, because hvdocker
-    reads that file itself."""
+    """Return the hosts of the configuration of OpenSSH in `text`, which was read from `path`: a pipe cannot be read
+    again. Of ~/.ssh/config only the names are taken, because hvdocker reads that file itself."""
     from hvdocker.inventory.ssh_config.config import USER_CONFIG, SshConfig
     from hvdocker.inventory.ssh_config.lines import SshConfigSource
 
