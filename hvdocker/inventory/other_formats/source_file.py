@@ -98,5 +98,5 @@ def _jumps(jump: str, said: Mapping[str, Mapping[str, object]]) -> Iterator[str]
             continue
         user, port = found["user"] or values.get("user"), found["port"] or values.get("port")
         address = str(values.get("hostname", found["name"]))
-        shown = f"[{address}]" if ":" in address and port else address
+        shown = f"[{address}]" if ":" in address else address
         yield f"{f'{user}@' if user else ''}{shown}{f':{port}' if port else ''}"
