@@ -138,7 +138,14 @@ class JobLine:
                 meant = "--include"
             if meant not in known:
                 return None
-        return None if any(group.name == meant for group in self.groups) else meant
+        if meant is None or any(group.name in self._spellings(meant) for group in self.groups):
+            return None
+        return meant
+
+    def _spellings(self, flag: str) -> tuple[str, ...]:
+        """Return all spellings of a flag, such as -np and --np."""
+        options = (param.opts for param in self.ctx.command.params if flag in param.opts)
+        return next((tuple(opts) for opts in options), (flag,))
 
     def _value_of(self, flag: WordGroup) -> str:
         place = self.groups.index(flag) + 1

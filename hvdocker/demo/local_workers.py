@@ -11,7 +11,8 @@ from hvdocker.inventory.state_folder import generate
 
 
 def has_local_workers(env: Env, folder: Path) -> bool:
-    """Return whether there is a worker of the cluster that `up --local` in `folder` makes. Clusters of two folders of
-    one name have the same name. An engine that does not answer has none; `up` says why it does not."""
+    """Return whether there is a container of the cluster that `up --local` in `folder` makes. Clusters of two folders
+    of one name have the same name; one of them may have real hosts, and this machine among them. An engine that does
+    not answer has none; `up` says why it does not."""
     located = generate(replace(env, cwd=(env.cwd / folder).resolve()), local=2, image="base")
-    return any(host.worker for host in status(env, located).hosts)
+    return any(host.seen and host.seen.containers for host in status(env, located).hosts)

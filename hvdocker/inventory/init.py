@@ -84,7 +84,8 @@ def init(env: Env, request: InitRequest, choose: HostChooser | None = None) -> I
     hosts = list(request.hosts)
     source = read_source_file(source_path) if source_path else SourceFile()
     taken = [host.yaml() for host in source.hosts]
-    _check_entries(taken, shown_name(source_path) if source_path else "")
+    if source_path:
+        _check_entries(taken, shown_name(source_path), [printable(host.name or host.host) for host in source.hosts])
     if request.takes_all:
         if not known:
             raise UsageProblem("~/.ssh/config names no hosts", fix="name them: hvdocker init --hosts a,user@b")
@@ -151,11 +152,11 @@ def check_host_names(hosts: Sequence[str]) -> None:
     _check_entries(tuple(map(yaml_scalar, hosts)), "the list of hosts")
 
 
-def _check_entries(entries: Sequence[str], source: str) -> None:
+def _check_entries(entries: Sequence[str], source: str, names: Sequence[str] = ()) -> None:
     try:
         _parsed(entries)
     except InventoryError as error:
-        raise without_lines(error, source) from error
+        raise without_lines(error, source, names) from error
 
 
 def _ssh_config_hosts() -> tuple[list[SshConfigHost], tuple[str, ...]]:

@@ -167,6 +167,9 @@ def inventory_from_text(env: Env, text: str, path: Path) -> Located:
         inventory = parse(text, shown_name(path), names.as_cluster_name(folder.name))
     except InventoryError as error:
         if other := other_format(text, path.name):
+            if path.is_fifo():
+                what = f"{PIPE} looks like {other.name}"
+                raise UsageProblem(what, fix="write it to a file, and name that: hvdocker init --from FILE") from error
             # `init` writes inventory.yaml, but not over the file that it reads.
             target = ("cluster.yaml",) if path.name == DEFAULT_NAMES[0] else ()
             command = shlex.join(("hvdocker", "init", *target, "--from", str(path)))

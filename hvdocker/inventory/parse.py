@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import posixpath
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from hvdocker import names
 from hvdocker.errors import InventoryError
@@ -43,16 +43,22 @@ def parse(text: str, source: str, default_cluster: str) -> Inventory:
     return inventory
 
 
-def without_lines(error: InventoryError, source: str) -> InventoryError:
+def without_lines(error: InventoryError, source: str, names: Sequence[str] = ()) -> InventoryError:
     """Return the problems of hosts that the user gave in another way than an inventory, such as `--hosts`: without
-    places and lines of an inventory that the user never saw. `source` names where the hosts came from."""
-    return InventoryError(source, map(_without_line, error.problems))
+    places and lines of an inventory that the user never saw. `source` names where the hosts came from. `names` are the
+    names of the hosts if the user gave more of them than names, such as ports."""
+    return InventoryError(source, (_without_line(problem, names) for problem in error.problems))
 
 
-def _without_line(problem: str) -> str:
+def _without_line(problem: str, names: Sequence[str]) -> str:
     if found := re.fullmatch(r"hosts/\d+ \(line \d+\): (the .+) is already that of hosts/\d+", problem):
         return f"{found[1]} is there twice"
-    return re.sub(r"^hosts/\d+(/\w+)* \(line \d+\): ", "a host ", problem)
+    found = re.match(r"hosts/(\d+)(?:/\w+)*?(?:/(\w+))? \(line \d+\): ", problem)
+    if not found:
+        return problem
+    is_named = names and found[2] and found[2] != "host"
+    subject = f"{found[2]} of {names[int(found[1])]}" if is_named else "a host"
+    return f"{subject} {problem[found.end() :]}"
 
 
 def _inventory(reader: FieldReader, default_cluster: str) -> Inventory:

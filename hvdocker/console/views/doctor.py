@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -60,8 +61,8 @@ def _show_hosts(console: Console, hosts: Sequence[HostReport]) -> None:
         for host in hosts
     ]
     good = [name for name in GROUPS if {str(row[name]) for row in rows} <= {MARK_WORDS[Mark.GOOD], _NOTHING}]
-    needed = max(len(host.host) for host in hosts) + sum(len(name) + 2 for name in GROUPS)
-    gap = 2 if needed + 2 <= console.width else 1
+    widths = [max(len(name), *(cell_len(str(row[name])) for row in rows)) for name in rows[0]]
+    gap = 2 if sum(widths) + 2 * len(widths) <= console.width else 1
     table = narrow_table(rows, console.width, left_out_first=good, gap=gap)
     console.print(table)
     shown = [str(column.header) for column in table.columns]

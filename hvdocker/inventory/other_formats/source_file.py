@@ -17,6 +17,7 @@ from hvdocker.inventory.safe_text import printable, shortened
 _SSH_HOST_LINE = re.compile(r"^[ \t]*host(?:[ \t]+|[ \t]*=[ \t]*)\S", re.IGNORECASE | re.MULTILINE)
 # Keywords of OpenSSH that an inventory has a key for.
 _CARRIED = {"hostname", "user", "port", "identityfile", "proxyjump"}
+_JUMP = re.compile(r"(?:ssh://)?(?:(?P<user>[^@]+)@)?(?P<name>[^@:]+)(?::(?P<port>[0-9]+))?")
 _MOST_LINE = 100
 _WANTED = "--from reads a hostfile (gpu-a slots=4 in each line), an Ansible inventory or a file like ~/.ssh/config"
 
@@ -38,7 +39,7 @@ def read_source_file(path: Path) -> SourceFile:
     if found := other_format(text, path.name):
         source = SourceFile(found.hosts, found.notes)
     elif _SSH_HOST_LINE.search(text):
-        source = _ssh_config_hosts(path)
+        source = _ssh_config_hosts(path, text)
     else:
         raise _unknown_format(path, text)
     if not source.hosts:
@@ -54,13 +55,13 @@ def _unknown_format(path: Path, text: str) -> UsageProblem:
     return UsageProblem(f"{path} is neither a hostfile nor an Ansible inventory", lines=lines, fix=_WANTED)
 
 
-def _ssh_config_hosts(path: Path) -> SourceFile:
-    """Return the hosts of a configuration of OpenSSH. Of ~/.ssh/config only the names are taken, because hvdocker
-    reads that file itself."""
+def _ssh_config_hosts(path: Path, text: str) -> SourceFile:
+    """Return the hosts of the configuration of OpenSSH in `text`, which was read from `path`: a pipe cannot be read
+    again. Of ~/.ssh/config only the names are taken, because hvdocker reads that file itself."""
     from hvdocker.inventory.ssh_config.config import USER_CONFIG, SshConfig
     from hvdocker.inventory.ssh_config.lines import SshConfigSource
 
-    config = SshConfig(SshConfigSource(path.parent, Path.home()).read(path))
+    config = SshConfig(SshConfigSource(path.parent, Path.home()).parse(text, path))
     own = Path(USER_CONFIG).expanduser()
     if own.exists() and own.samefile(path):
         return SourceFile(tuple(map(HostEntry, config.hosts)))
@@ -89,11 +90,13 @@ def _ssh_entry(name: str, said: Mapping[str, Mapping[str, object]], notes: dict[
 
 def _jumps(jump: str, said: Mapping[str, Mapping[str, object]]) -> Iterator[str]:
     """Yield the jump hosts. One that the file names is replaced by its address, because ssh on this machine does not
-    know the name."""
+    know the name. What ProxyJump says itself, as in `kim@bastion:22`, has precedence."""
     for one in filter(None, jump.split(",")):
-        if not (values := said.get(one)):
+        found = _JUMP.fullmatch(one.strip())
+        if not found or not (values := said.get(found["name"])):
             yield one
             continue
-        user = f"{values['user']}@" if "user" in values else ""
-        port = f":{values['port']}" if "port" in values else ""
-        yield f"{user}{values.get('hostname', one)}{port}"
+        user, port = found["user"] or values.get("user"), found["port"] or values.get("port")
+        address = str(values.get("hostname", found["name"]))
+        shown = f"[{address}]" if ":" in address else address
+        yield f"{f'{user}@' if user else ''}{shown}{f':{port}' if port else ''}"

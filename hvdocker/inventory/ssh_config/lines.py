@@ -68,11 +68,16 @@ class SshConfigSource:
         itself (is one of `above`) or is nested too deep."""
         if path in above or len(above) > MOST_INCLUDES:
             return ()
-        return tuple(self._lines(path, above))
+        return self.parse(_text(path), path, above)
 
-    def _lines(self, path: Path, above: tuple[Path, ...]) -> Iterator[SshConfigLine]:
-        for number, text in enumerate(_text(path).split("\n"), 1):
-            bare = text.strip()
+    def parse(self, text: str, path: Path, above: tuple[Path, ...] = ()) -> tuple[SshConfigLine, ...]:
+        """Return the same as `read` for a file whose text is already read, such as a pipe. `path` names the file in
+        errors."""
+        return tuple(self._lines(text, path, above))
+
+    def _lines(self, text: str, path: Path, above: tuple[Path, ...]) -> Iterator[SshConfigLine]:
+        for number, line_text in enumerate(text.split("\n"), 1):
+            bare = line_text.strip()
             if not bare or bare.startswith("#"):
                 continue
             try:

@@ -75,7 +75,10 @@ def test_hosts_of_a_hostfile(cli: Cli) -> None:
 def test_a_hostfile_with_an_impossible_host_is_refused(cli: Cli) -> None:
     (cli.cwd / "hostfile").write_text("gpu-a slots=0\ngpu-b slots=5000\n")
     result = cli.run("init", "--no-doctor", "--from", "hostfile", check=2)
-    assert "hostfile has 1 problem" in result.err and "a host should be between 1 and 4096, got 5000" in result.err
+    assert (
+        "hostfile has 1 problem" in result.err
+        and "    slots of gpu-b should be between 1 and 4096, got 5000" in result.err
+    )
     assert [path.name for path in cli.cwd.iterdir()] == ["hostfile"]
 
 

@@ -95,6 +95,7 @@ MISTAKES: dict[str, tuple[int, str]] = {
     "train --resume train.py": (2, "hvdocker train train.py -- --resume\n"),
     "train --nproc 4 train.py --epochs 3": (2, "did you mean -np? hvdocker train -np 4 train.py -- --epochs 3;"),
     "train --gpus all train.py": (2, "did you mean -np? see hvdocker train -h\n"),
+    "train --np 4 --nproc 3 train.py": (2, "go after --: hvdocker train --np 4 train.py -- --nproc 3\n"),
     "train --nproc": (2, "did you mean -np? see hvdocker train -h\n"),
     "train -np 2 --gpus 3 train.py": (2, "hvdocker train -np 2 train.py -- --gpus 3\n"),
     "train --frobnicate": (2, "there is no flag --frobnicate\n  → the script's own arguments go after --; "

@@ -122,6 +122,32 @@ Host *
     assert report.notes == ("forwardagent is left out; ~/.ssh/config may say it",)
 
 
+def test_an_ssh_config_from_a_pipe_is_read_once(env: Env) -> None:
+    reading, writing = os.pipe()
+    with os.fdopen(reading), os.fdopen(writing, "w") as file:
+        file.write("Host gpu-a\n  HostName 10.0.0.1\n")
+        file.close()
+        init(env, InitRequest(source=Path(f"/dev/fd/{reading}")))
+    assert written(env) == (Host("gpu-a", "10.0.0.1"),)
+
+
+@pytest.mark.parametrize(
+    ("jump", "wanted"),
+    [
+        ("bastion", "jb@10.9.9.9:2200"),
+        ("kim@bastion", "kim@10.9.9.9:2200"),
+        ("ssh://kim@bastion:22", "kim@10.9.9.9:22"),
+        ("gate.example,bastion", "gate.example,jb@10.9.9.9:2200"),
+        ("v6", "[fd00::1]"),
+        ("v6:2200", "[fd00::1]:2200"),
+    ],
+)
+def test_a_jump_host_that_the_ssh_config_names_becomes_its_address(env: Env, jump: str, wanted: str) -> None:
+    bastions = "Host bastion\n  HostName 10.9.9.9\n  User jb\n  Port 2200\nHost v6\n  HostName fd00::1\n"
+    take(env, f"{bastions}Host gpu-a\n  ProxyJump {jump}\n", name="config")
+    assert [host.ssh.jump for host in written(env) if host.name == "gpu-a"] == [wanted]
+
+
 @pytest.mark.parametrize("seed", range(60))
 def test_what_is_written_has_the_hosts_and_slots_of_the_hostfile(env: Env, seed: int) -> None:
     text, wanted = hostfile(random.Random(seed))

@@ -358,6 +358,12 @@ def test_an_inventory_from_a_pipe_is_read_and_named_as_such(tmp_path: Path, pipe
         config(env(tmp_path), pipe("hosts: []\n"))
 
 
+def test_a_hostfile_in_a_pipe_is_no_inventory(tmp_path: Path, pipe: Callable[[str], Path]) -> None:
+    with pytest.raises(UsageProblem, match=r"^the inventory from a pipe looks like a hostfile$") as caught:
+        read_inventory(env(tmp_path), pipe("a slots=2\n"))
+    assert caught.value.fix and "write it to a file" in caught.value.fix
+
+
 def test_a_pipe_cannot_be_the_current_inventory(tmp_path: Path, pipe: Callable[[str], Path]) -> None:
     located = read_inventory(env(tmp_path), pipe("hosts: [a]\n"))
     with pytest.raises(UsageProblem, match="can be read once only") as caught:

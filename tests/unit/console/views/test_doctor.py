@@ -51,6 +51,14 @@ def test_the_table_fits_a_small_terminal(capsys: pytest.CaptureFixture[str]) -> 
     assert max(len(line.rstrip()) for line in capsys.readouterr().out.splitlines()) <= 80
 
 
+@pytest.mark.parametrize("width", range(74, 90))
+def test_columns_come_closer_before_one_is_left_out(capsys: pytest.CaptureFixture[str], width: int) -> None:
+    console = out()
+    console.width = width
+    show_report(console, DoctorReport("lab", (HostReport("w1", (*GOOD, YELLOW)),)))
+    assert "no problem on any host" not in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("width", [24, 60])
 def test_a_narrow_terminal_cuts_no_host_and_no_verdict(capsys: pytest.CaptureFixture[str], width: int) -> None:
     long = "gpu-node-17.cluster.example.org"
