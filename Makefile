@@ -10,7 +10,7 @@ DOCS_VENV := .venv-docs
 SIDE_BY_SIDE = -n $(LABS) --no-loadscope-reorder
 N ?= 3
 # Labs side by side: hosts' tests wait more than they compute.
-LABS ?= 2
+LABS ?= 3
 
 .PHONY: help demo test unit cluster training thorough chaos heavy bounds scale lint format man schema docs reference record lab lab-down bench clean engine images gpu-image data wheel venv
 .DEFAULT_GOAL := help

@@ -5,8 +5,7 @@ import json
 import pytest
 
 from tests.cluster.lab_cluster import LabCluster
-from tests.cluster.test_training_elastic import await_line
-from tests.cluster.training import await_no_ranks, train_detached
+from tests.cluster.training import await_line, await_no_ranks, train_detached
 
 pytestmark = pytest.mark.training
 

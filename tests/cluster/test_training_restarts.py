@@ -9,8 +9,15 @@ import pytest
 from tests.cluster.cli import Cli
 from tests.cluster.lab import Lab, LabHost
 from tests.cluster.lab_cluster import LabCluster
-from tests.cluster.test_training_elastic import await_line, powered_off
-from tests.cluster.training import await_no_ranks, await_ranks, open_gate, train_detached, training_cluster
+from tests.cluster.training import (
+    await_line,
+    await_no_ranks,
+    await_ranks,
+    open_gate,
+    powered_off,
+    train_detached,
+    training_cluster,
+)
 
 pytestmark = pytest.mark.training
 

@@ -1,6 +1,7 @@
 """A cluster that can train, and helpers to start and inspect jobs on it."""
 
 import json
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,6 +21,8 @@ SCRIPTS = Path(__file__).with_name("scripts")
 IMAGE = HOROVOD.image
 DATA = "/srv/lab-data"
 DEADLINE_S = 90.0
+# For a line that a restarted job writes.
+LINE_DEADLINE_S = 180.0
 
 
 @contextmanager
@@ -150,3 +153,21 @@ def wait_for_exit(process: "subprocess.Popen[str]") -> tuple[int, str, str]:
     out, err = process.communicate(timeout=DEADLINE_S)
     print(out, err, sep="\n--- stderr\n")
     return process.returncode, out, err
+
+
+@contextmanager
+def powered_off(host: LabHost) -> Iterator[None]:
+    host.kill()
+    try:
+        yield
+    finally:
+        host.start()
+
+
+def await_line(site: LabCluster, job: str, pattern: str, after: int = 0) -> re.Match[str]:
+    """The first match in the job's output from `after` on."""
+
+    def look() -> re.Match[str] | None:
+        return re.compile(pattern).search(site.run("logs", job).out, after)
+
+    return until(look, f"{job} says {pattern}", LINE_DEADLINE_S, pause_s=1.0)
