@@ -1,31 +1,19 @@
 """Looking back at jobs: their output by rank, host and time, their end, and all of it with hosts off."""
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cluster.lab import LabHost
 from tests.cluster.lab_cluster import LabCluster
 from tests.cluster.launchers import LauncherCase
 from tests.cluster.terminal import Terminal
-from tests.cluster.training import await_no_ranks, await_ranks, open_gate, train_detached, wait_for_exit
+from tests.cluster.training import await_no_ranks, await_ranks, open_gate, powered_off, train_detached, wait_for_exit
 
 pytestmark = pytest.mark.training
 
 LAUNCHERS: tuple[str, ...] = ("torch",)  # the others: tests/thorough
-
-
-@contextmanager
-def powered_off(host: LabHost) -> Iterator[None]:
-    host.kill()
-    try:
-        yield
-    finally:
-        host.start()
 
 
 def history(site: LabCluster, check: int = 0) -> dict[str, dict[str, Any]]:
