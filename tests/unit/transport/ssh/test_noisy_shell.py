@@ -54,13 +54,11 @@ def _copy(source: int, send: Callable[[bytes], None]) -> None:
 
 def _feed(channel: paramiko.Channel, process: subprocess.Popen[bytes]) -> None:
     assert process.stdin
-    try:
+    with contextlib.suppress(OSError, ValueError):  # the process, or the test's end, closed the pipe
         while data := channel.recv(1 << 16):
             process.stdin.write(data)
             process.stdin.flush()
         process.stdin.close()
-    except OSError:
-        return
 
 
 @pytest.fixture(params=NOISE, ids=lambda noise: repr(noise[:12]))
