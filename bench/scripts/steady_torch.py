@@ -34,4 +34,6 @@ def step() -> None:
 
 
 train_in_turn(dist.get_rank(), dist.barrier, step)
+# Without it, PyTorch aborts now and then in a rank whose peer has left the group.
+dist.barrier()
 dist.destroy_process_group()
