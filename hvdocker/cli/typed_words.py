@@ -1,7 +1,7 @@
 """Divides the words of a command line into flags with their values, arguments, and flags that the verb does not have.
 
-The parser of typer says nothing about the order of words, and takes apart flags that were typed together. Errors need
-both, to suggest the line as it was meant. Pure."""
+Error messages use it to suggest the line as it was meant. The parser of typer does not keep the order of the words, and
+it separates flags that were typed together. Pure."""
 
 from __future__ import annotations
 
@@ -25,8 +25,9 @@ class WordKind(Enum):
 
 @dataclass(frozen=True)
 class WordGroup:
-    """Words that belong together, and the place in the line of the first of them. `name` is a flag without its value.
-    `value` is that of a flag that takes one, None if there is none."""
+    """Words that belong together, and the index of the first of them in the line.
+
+    `name` is the flag without its value. `value` is the value of the flag, None if it has none."""
 
     kind: WordKind
     words: tuple[str, ...]

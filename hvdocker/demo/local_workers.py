@@ -1,4 +1,4 @@
-"""Says whether this machine's own engine has workers of a cluster that `up --local` would take for its own."""
+"""Looks on this machine's own engine for containers of a cluster with the name that the demo's cluster would get."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ from hvdocker.inventory.state_folder import generate
 
 
 def has_local_workers(env: Env, folder: Path) -> bool:
-    """Return whether there is a container of the cluster that `up --local` in `folder` makes. Clusters of two folders
-    of one name have the same name; one of them may have real hosts, and this machine among them. An engine that does
-    not answer has none; `up` says why it does not."""
+    """Return whether this machine's engine has a container of a cluster with the name that `up --local` in `folder`
+    gives to its cluster.
+
+    A cluster gets the name of its folder, so two folders of the same name have clusters of the same name. The other
+    cluster may have real hosts, of which this machine is one. If the engine does not answer, return False: the `up`
+    that follows says why."""
     located = generate(replace(env, cwd=(env.cwd / folder).resolve()), local=2, image="base")
     return any(host.seen and host.seen.containers for host in status(env, located).hosts)

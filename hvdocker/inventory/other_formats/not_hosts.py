@@ -26,7 +26,9 @@ def kind_by_name(name: str) -> str | None:
 
 
 def kind_by_text(text: str) -> str | None:
-    """Return what a file is that has no hosts, such as `a Compose file`. None means that its text does not say it."""
+    """Return what the file with this text is, such as `a Compose file`, if it is of a kind that has no hosts.
+
+    Return None if the text shows no such kind."""
     lines = [bare for line in text.splitlines() if (bare := line.strip()) and not bare.startswith(("#", ";"))]
     if any(_REQUIREMENT.fullmatch(line) for line in lines):
         return _REQUIREMENTS
